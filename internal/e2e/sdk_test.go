@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,12 +136,12 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(context.Background()) }()
 
-	quick := make([]v1.CreateTasksItem, 200)
-	for i := range quick {
-		quick[i].CreateTaskRequest = v1.CreateTaskRequest{RunID: "run_quick", Queue: "default", Type: "quick"}
-	}
-	if _, err := s.client.CreateTasks(s.ctx, quick); err != nil {
-		t.Fatal(err)
+	quick := slices.Repeat([]client.NewTask{{Queue: "default", Type: "quick", Options: []client.CreateOption{
+		client.Set(func(r *v1.CreateTaskRequest) { r.RunID = "run_quick" })}}}, 200)
+	for _, err := range s.client.EnqueueMany(s.ctx, slices.Values(quick)) {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	short := s.create(v1.CreateTaskRequest{Queue: "default", Type: "lives", HeartbeatIntervalMs: milliseconds(shortLife.Milliseconds() / 3),
 		HeartbeatTimeoutMs: milliseconds(shortLife.Milliseconds())}).TaskID()

@@ -96,11 +96,13 @@ func (d *demo) play(ctx context.Context) error {
 	losses := 10
 	for _, queue := range d.queues {
 		for range tasksEach {
-			c, err := d.client.CreateTask(ctx, v1.CreateTaskRequest{Queue: queue, Type: "mail", Retry: &v1.RetryPolicy{MaxLosses: &losses}})
+			task, err := d.client.Enqueue(ctx, queue, "mail", nil, client.Set(func(r *v1.CreateTaskRequest) {
+				r.Retry = &v1.RetryPolicy{MaxLosses: &losses}
+			}))
 			if err != nil {
 				return err
 			}
-			d.ids[queue] = append(d.ids[queue], c.Task.TaskID)
+			d.ids[queue] = append(d.ids[queue], task.TaskID)
 		}
 	}
 	d.logf("%d tasks for each of %v; each takes %v", tasksEach, d.queues, taskTime)

@@ -37,27 +37,16 @@ func (c *Created) TaskID() string {
 	return ""
 }
 
-// CreateOption configures CreateTask.
-type CreateOption func(*call)
-
-// IdempotencyKey makes retries of this creation safe for 24 hours, also from other processes. Without it one is generated, which makes the
-// client's retries safe.
-func IdempotencyKey(key string) CreateOption { return func(k *call) { k.key = key } }
-
-// Traceparent is the W3C trace context that the task belongs to.
-func Traceparent(t string) CreateOption { return func(k *call) { k.trace = t } }
-
 // CreateTask creates a task.
 func (c *Client) CreateTask(ctx context.Context, r v1.CreateTaskRequest, opts ...CreateOption) (*Created, error) {
+	item := c.apply(creation{CreateTasksItem: v1.CreateTasksItem{CreateTaskRequest: r}}, opts)
 	var body json.RawMessage
-	k := &call{method: http.MethodPost, path: "/v1/tasks", query: c.scoped(nil), in: &r, out: &body, key: rand.Text()}
-	for _, opt := range opts {
-		opt(k)
-	}
+	k := &call{method: http.MethodPost, path: "/v1/tasks", query: c.scoped(nil), in: &item.CreateTaskRequest, out: &body,
+		key: cmp.Or(item.IdempotencyKey, rand.Text())}
 	if err := c.do(ctx, k); err != nil {
 		return nil, err
 	}
-	created, err := readCreated(body, r.Queue != "")
+	created, err := readCreated(body, item.Queue != "")
 	if err != nil {
 		return nil, fmt.Errorf("lubdub: POST /v1/tasks: %w", err)
 	}

@@ -128,7 +128,7 @@ class Calls(TestCase):
         answers: List[Answer] = [(0, None, {}), (201, {"taskId": "t"}, {})]
         web = self.web(lambda _: answers.pop(0))
         with lubdub.Client(web.url, token="x") as client:
-            client.enqueue({"queue": "q", "type": "t"})
+            client.enqueue("q", "t")
         keys = [r.headers["idempotency-key"] for r in web.requests]
         self.assertEqual(len(keys), 2)
         self.assertEqual(keys[0], keys[1])
@@ -318,7 +318,7 @@ class BadUse(TestCase):
         self.assertRaises(lubdub.ConfigurationError, lambda: client.get_task(""))
         body: Any = {"queue": "q", "payload": object()}
         self.assertRaises(lubdub.ConfigurationError, lambda: client.create_task(body))
-        self.assertRaises(lubdub.ConfigurationError, lambda: client.enqueue({"type": "t"}))
+        self.assertRaises(lubdub.ConfigurationError, lambda: client.enqueue("", "t"))
         self.assertRaises(lubdub.ConfigurationError, lambda: client.dispatch({"queue": "t"}))
         client.close()
         self.assertRaises(lubdub.ClosedError, client.version)

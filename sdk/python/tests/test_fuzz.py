@@ -167,6 +167,7 @@ class Calls(TestCase):
                 "isolation",
                 "create_tasks",
                 "enqueue",
+                "enqueue_many",
                 "dispatch",
             ):
                 continue
@@ -177,6 +178,8 @@ class Calls(TestCase):
             ]
             given: Dict[str, Any] = {p.name: ({} if "body" in p.name else "x") for p in needed}
             found.append((name, functools.partial(call, **given)))
+        many = [lubdub.NewTask("q", "t")] * 2
+        found.append(("enqueue_many", lambda: {"results": list(client.enqueue_many(many))}))
         self.assertGreater(len(found), 30)
         return found
 

@@ -175,8 +175,8 @@ class Real(TestCase):
 
     def enqueue(self, queue: str, **fields: Any) -> str:
         """Creates a task for tests/process.py."""
-        body: Any = {"queue": queue, "type": "t", "retry": {"initialBackoffMs": 100}, **fields}
-        return self.client.enqueue(body)["taskId"]
+        more: Any = {"retry": {"initialBackoffMs": 100}, **fields}
+        return self.client.enqueue(queue, "t", more=more)["taskId"]
 
     def ended(self, task_id: str) -> Dict[str, Any]:
         """A task after its end."""
@@ -193,8 +193,8 @@ class Work(Real):
     def test_two_hundred_tasks_and_their_events(self) -> None:
         run = "run_two_hundred"
         with self.client.events(type=["task.succeeded"], run_id=run, after="now") as stream:
-            tasks: List[Any] = [{"queue": "quick", "type": "t", "runId": run, "payload": n} for n in range(200)]
-            created = [lubdub.created(dict(r)) for r in self.client.create_tasks({"tasks": tasks})["results"]]
+            tasks = [lubdub.NewTask("quick", "t", n, more={"runId": run}) for n in range(200)]
+            created = [task for task, _ in self.client.enqueue_many(tasks) if task]
             run_process = self.run_process("quick")
             subjects = {next(stream).get("subject") for _ in range(200)}
         self.assertEqual(subjects, {task["taskId"] for task in created})
@@ -244,12 +244,9 @@ class Work(Real):
 
     def test_the_examples(self) -> None:
         examples = os.path.join(os.path.dirname(HERE), "examples")
-        body: Any = {"queue": "default", "type": "send_email", "payload": {"to": "a@example.com"}}
-        mail = self.client.enqueue(body)["taskId"]
-        body["payload"] = {}
-        nowhere = self.client.enqueue(body)["taskId"]
-        body.update(type="count", payload=41)
-        number = self.client.enqueue(body)["taskId"]
+        mail = self.client.enqueue("default", "send_email", {"to": "a@example.com"})["taskId"]
+        nowhere = self.client.enqueue("default", "send_email", {})["taskId"]
+        number = self.client.enqueue("default", "count", 41)["taskId"]
         worker = self.process(os.path.join(examples, "worker.py"))
         self.assertEqual(self.ended(mail)["output"], {"sent": "a@example.com"})
         self.assertEqual(self.ended(nowhere)["error"]["category"], "DATA_QUALITY")

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Client } from 'lubdub';
+import type { Client, EnqueuedTask } from 'lubdub';
 import { deploy, life, wait } from './deployment.js';
 
 describe('the real server', { concurrency: true }, () => {
@@ -33,7 +33,9 @@ describe('the real server', { concurrency: true }, () => {
     const listening = (async () => {
       for await (const event of events) if (seen.add(event.subject ?? '').size === 200) enough.abort();
     })();
-    const made = await client.createTasks(Array.from({ length: 200 }, (_, n) => ({ queue: 'many', type: 'quick', payload: { n } })));
+    const tasks = Array.from({ length: 200 }, (_, n) => ({ queue: 'many', type: 'quick', payload: { n } }));
+    const made: EnqueuedTask[] = [];
+    for await (const one of client.enqueueMany(tasks)) made.push(one);
     for (const [n, one] of made.entries()) {
       assert.ok(one.task, String(one.error));
       const task = await ended(one.task.taskId);
@@ -53,7 +55,7 @@ describe('the real server', { concurrency: true }, () => {
   for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     test(`what a worker held that was sent ${signal} is done by another`, async () => {
       const first = work(signal, '');
-      const { taskId } = await client.createTask({ queue: signal, type: 'hold' });
+      const { taskId } = await client.enqueue(signal, 'hold');
       await untilLine(first.lines, `begun ${taskId} 1`);
       while ((await client.getTask(taskId)).progressPct !== 30) await wait(50);
       const second = work(signal, '');

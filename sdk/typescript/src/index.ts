@@ -15,6 +15,7 @@ export {
   UnansweredError,
   UsageError,
 } from './errors.js';
+export type { EnqueuedTask, NewTask } from './enqueue.js';
 export { EventStream, type EventsOptions } from './events.js';
 export { categorize, Failure, type FailureOptions, OutputError, permanent } from './failure.js';
 export type { Logger, Metrics } from './metrics.js';
@@ -24,7 +25,7 @@ export type * from './types.js';
 export type { Task as TaskRecord, Worker as WorkerRecord } from './types.js';
 export { verifyWebhook, type VerifyOptions, WebhookError, type WebhookHeaders, type WebhookMessage } from './verify.js';
 export { version } from './version.js';
-export type { CreatedTask, CreateOptions } from './workcalls.js';
+export type { CreatedTask, CreateOptions, EnqueueOptions } from './workcalls.js';
 export { HeldOfflineError, Stopping, Stuck, TaskTimeout, UnfinishedError, WorkerEnd } from './worker/ends.js';
 export type { WorkerOptions } from './worker/options.js';
 export { currentTask, type Handler, type Middleware, Task } from './worker/task.js';

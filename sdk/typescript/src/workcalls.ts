@@ -4,6 +4,7 @@ import { maxPause, seg } from './call.js';
 import { backoff, sleep } from './clock.js';
 import { type CallOptions, ControlCalls } from './calls.js';
 import { AnswerError, ApiError, type ErrorFields, mayRetry, retryAfterOf } from './errors.js';
+import { type EnqueuedTask, inBatches, itemOf, type NewTask } from './enqueue.js';
 import { EventStream, type EventsOptions } from './events.js';
 import { pages } from './query.js';
 import { millis, objects } from './answers.js';
@@ -58,6 +59,9 @@ export interface CreateOptions extends CallOptions {
   traceparent?: string;
 }
 
+/** Further options of enqueue: any other field of a creation, and those of a call. */
+export type EnqueueOptions = Omit<NewTask, 'queue' | 'type' | 'payload'> & CallOptions;
+
 /** The result of one creation: exactly one of the three is set. */
 export interface CreatedTask {
   envelope?: TaskEnvelope;
@@ -102,6 +106,25 @@ export abstract class WorkCalls extends ControlCalls {
       ended.release();
       if (!slept) return created;
     }
+  }
+
+  /**
+   * Creates a task of a type that waits in a queue. The payload is anything that JSON can hold. Without an idempotency key one is generated,
+   * which makes the client's retries safe.
+   */
+  async enqueue(queue: string, type: string, payload?: unknown, options: EnqueueOptions = {}): Promise<Task> {
+    const { signal, token, ...fields } = options;
+    const { idempotencyKey, ...request } = itemOf({ ...fields, queue, type, payload }, this.caller.set.clock);
+    return this.createTask(request, { signal, token, idempotencyKey: idempotencyKey ?? undefined });
+  }
+
+  /**
+   * Creates any number of tasks, in batches, and yields one result for each, in order. It reads as many tasks ahead as fit in one batch: at
+   * most 1,000. Those that are answered 503 or 429 are created again as by createTasks. What remains of a batch when the loop ends early has
+   * been created too.
+   */
+  enqueueMany(tasks: Iterable<NewTask> | AsyncIterable<NewTask>, options?: CallOptions): AsyncGenerator<EnqueuedTask, void, undefined> {
+    return inBatches(tasks, this.caller.set.clock, (items) => this.createTasks(items, options));
   }
 
   async #createBatch(tasks: CreateTasksItem[], options: CallOptions | undefined): Promise<Record<string, unknown>[]> {

@@ -4,7 +4,8 @@ from . import types
 from ._events import EventsMissing, EventStream
 from ._version import __version__
 from .attempt import Attempt
-from .client import Client, created
+from ._creations import Enqueued, NewTask, created
+from .client import Client
 from .ends import (
     Cancelled,
     ClientClosed,
@@ -51,6 +52,7 @@ __all__ = [
     "DeadlineExceeded",
     "End",
     "EndedError",
+    "Enqueued",
     "EventStream",
     "EventsMissing",
     "Expired",
@@ -61,6 +63,7 @@ __all__ = [
     "Lost",
     "LubdubError",
     "Metrics",
+    "NewTask",
     "NoAnswer",
     "OutputError",
     "Stopped",

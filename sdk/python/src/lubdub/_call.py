@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 import urllib.parse
@@ -184,9 +185,18 @@ def read(body: bytes) -> Any:
 def write(value: Any) -> bytes:
     """Encodes a body."""
     try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=fields_of).encode(
+            "utf-8"
+        )
     except (TypeError, ValueError, RecursionError) as error:  # it contains half a surrogate pair
         raise ConfigurationError(f"the body is not JSON: {error}") from None
+
+
+def fields_of(value: Any) -> Dict[str, Any]:
+    """A dataclass as an object."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    raise TypeError(f"{type(value).__name__} is neither JSON nor a dataclass")
 
 
 def path_of(template: str, ids: "tuple[str, ...]") -> str:

@@ -10,11 +10,9 @@ import uuid
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
 
 from . import _fork
-from . import types as t
-from ._answers import objects, seconds
-from ._calls import Calls
 from ._call import Call, Caller, path_of, query_of, read, write
-from ._clock import MAX_PAUSE, Clock, Event, backoff
+from ._clock import Clock, Event
+from ._creations import Creations
 from ._events import EventStream
 from ._tracking import AttemptGroup, Leases
 from ._http import HttpTransport, Transport
@@ -23,12 +21,12 @@ from ._endpoints import Endpoints, token_of
 from ._version import __version__
 from .attempt import Attempt, Holder, Lease
 from .ends import ClientClosed
-from .errors import MAX_RETRY_AFTER, AnswerError, ApiError, ClosedError, ConfigurationError, LubdubError, refusal
+from .errors import ApiError, ClosedError, ConfigurationError
 from .metrics import Metrics
 from .track import Tracking
 
 
-class Client(Calls):
+class Client(Creations):
     """A client of one deployment, at url, or at several separated by commas or in a list; None: LUBDUB_URL. Any number of threads may use
     it. Creating it sends nothing.
 
@@ -206,61 +204,6 @@ class Client(Calls):
             ),
         )
 
-    def create_tasks(
-        self,
-        body: t.CreateTasksRequest,
-        *,
-        traceparent: Optional[str] = None,
-    ) -> t.CreateTasksResponse:
-        """Makes up to 1,000 creations, each with its own result, in order. Those without an idempotencyKey are given one, so that retries
-        are safe. Items that are answered 429 or 503 are created again, as often as the client's tries allow. created() turns a result into
-        an envelope or a task, or raises its error."""
-        tasks: List[Any] = [
-            {**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]
-        ]
-        answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
-        results = objects(answer.get("results"))
-        if len(results) != len(tasks):
-            raise AnswerError(f"POST /v1/tasks:batch: expected one result for each of {len(tasks)} creations")
-        for tried in range(self.caller.tries - 1):
-            again = [number for number, result in enumerate(results) if result.get("status") in (429, 503)]
-            wait = max(
-                (min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0
-            )
-            if not again or self.caller.closing.wait(wait + backoff(tried, MAX_PAUSE)):
-                break
-            repeated = {**body, "tasks": [tasks[number] for number in again]}
-            try:
-                found = (
-                    super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent).get("results")
-                )
-            except LubdubError as error:  # the results of the others must not be lost
-                self.log.warning("%d of %d creations could not be retried: %s", len(again), len(tasks), error)
-                break
-            for number, result in zip(again, objects(found)):
-                results[number] = result
-        return cast(t.CreateTasksResponse, {**answer, "results": results})
-
-    def enqueue(
-        self, body: t.CreateTaskRequest, *, idempotency_key: Optional[str] = None, traceparent: Optional[str] = None
-    ) -> t.Task:
-        """create_task for a task that waits in a queue."""
-        if not body.get("queue"):
-            raise ConfigurationError("a task that waits needs a queue; dispatch() creates one without a queue")
-        return cast(t.Task, self.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
-
-    def dispatch(
-        self,
-        body: t.CreateTaskRequest,
-        *,
-        idempotency_key: Optional[str] = None,
-        traceparent: Optional[str] = None,
-    ) -> t.TaskEnvelope:
-        """create_task for a task that is dispatched directly: hand its envelope to the program that does the work, and track it there."""
-        if body.get("queue"):
-            raise ConfigurationError("a task with a queue waits for a worker's claim; enqueue() creates it")
-        return cast(t.TaskEnvelope, self.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
-
     def events(
         self,
         *,
@@ -395,12 +338,4 @@ def authorities(ca_file: str) -> ssl.SSLContext:
         raise ConfigurationError(f"{ca_file} holds no valid PEM certificate: {error}") from None
 
 
-def created(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What one result of create_tasks created: an envelope or a task; a refusal is raised."""
-    status = int(result.get("status") or 0)
-    if status // 100 == 2:
-        return result
-    raise refusal("POST /v1/tasks:batch", status, {}, write(dict(result)))
-
-
-__all__ = ["ApiError", "Client", "created"]
+__all__ = ["ApiError", "Client"]

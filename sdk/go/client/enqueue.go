@@ -1,0 +1,164 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Bounds of a batch of EnqueueMany: the server accepts 1,000 creations and 4 MiB.
+const (
+	maxEnqueued      = 1000
+	maxEnqueuedBytes = 2 << 20
+)
+
+// NewTask is a task for EnqueueMany.
+type NewTask struct {
+	// Queue is where the task waits, and Type is the kind of work.
+	Queue, Type string
+	// Payload is any value that encoding/json can encode; nil: no payload.
+	Payload any
+	// Options are those of Enqueue.
+	Options []CreateOption
+}
+
+// Enqueue creates a task of a type that waits in a queue. The payload is any value that encoding/json can encode; nil: no payload. The
+// client's retries of the creation are safe. It fails with an *Error if the server refuses the task, and with the last error of the
+// connection if no server answers. A payload that cannot be encoded fails without a request.
+func (c *Client) Enqueue(ctx context.Context, queue, taskType string, payload any, opts ...CreateOption) (*v1.Task, error) {
+	item, err := c.item(NewTask{Queue: queue, Type: taskType, Payload: payload, Options: opts})
+	if err != nil {
+		return nil, err
+	}
+	created, err := c.CreateTask(ctx, item.CreateTaskRequest, IdempotencyKey(item.IdempotencyKey))
+	if err != nil {
+		return nil, err
+	}
+	return created.Task, nil
+}
+
+// EnqueueMany creates any number of tasks, in batches, and yields one result for each, in order: the task, or why it was not created. It
+// reads as many tasks ahead as fit in one batch: at most 1,000. Tasks that the server answers with 503 or 429 are created again as by
+// CreateTasks. What remains of a batch when the loop ends early has been created too.
+func (c *Client) EnqueueMany(ctx context.Context, tasks iter.Seq[NewTask]) iter.Seq2[*v1.Task, error] {
+	return func(yield func(*v1.Task, error) bool) {
+		b := batch{client: c, yield: yield}
+		for task := range tasks {
+			item, err := c.item(task)
+			size, err := encodedSize(item, err)
+			if b.bytes+size > maxEnqueuedBytes && !b.send(ctx) {
+				return
+			}
+			if b.add(item, size, err); len(b.errs) == maxEnqueued && !b.send(ctx) {
+				return
+			}
+		}
+		b.send(ctx)
+	}
+}
+
+func encodedSize(item v1.CreateTasksItem, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	body, err := json.Marshal(item)
+	return len(body), err
+}
+
+// batch is the tasks of EnqueueMany that have not been created yet.
+type batch struct {
+	client *Client
+	yield  func(*v1.Task, error) bool
+	items  []v1.CreateTasksItem
+	errs   []error // for each task why it is not in items; nil: it is
+	bytes  int
+}
+
+func (b *batch) add(item v1.CreateTasksItem, size int, err error) {
+	b.errs = append(b.errs, err)
+	if err == nil {
+		b.items = append(b.items, item)
+		b.bytes += size
+	}
+}
+
+// send creates the tasks and yields their results; false: the loop has ended.
+func (b *batch) send(ctx context.Context) bool {
+	var created []Created
+	var failed error
+	if len(b.items) > 0 {
+		created, failed = b.client.CreateTasks(ctx, b.items)
+	}
+	n := 0
+	for _, err := range b.errs {
+		var task *v1.Task
+		switch {
+		case err != nil: // it was not sent
+		case failed != nil:
+			err = failed
+		default:
+			task, err = created[n].Task, created[n].Err
+			n++
+		}
+		if !b.yield(task, err) {
+			return false
+		}
+	}
+	b.items, b.errs, b.bytes = b.items[:0], b.errs[:0], 0
+	return true
+}
+
+// item is the creation of a task.
+func (c *Client) item(n NewTask) (v1.CreateTasksItem, error) {
+	r := creation{CreateTasksItem: v1.CreateTasksItem{CreateTaskRequest: v1.CreateTaskRequest{Queue: n.Queue, Type: n.Type}}}
+	if n.Payload != nil {
+		payload, err := json.Marshal(n.Payload)
+		if err != nil {
+			return r.CreateTasksItem, fmt.Errorf("lubdub: the payload of a task for queue %q: %w", n.Queue, err)
+		}
+		r.Payload = payload
+	}
+	if n.Queue == "" {
+		return r.CreateTasksItem, errors.New("lubdub: a task to enqueue needs a queue; CreateTask creates tasks without one")
+	}
+	return c.apply(r, n.Options), nil
+}
+
+// creation is what options configure.
+type creation struct {
+	v1.CreateTasksItem
+	delay time.Duration
+}
+
+// CreateOption configures CreateTask, Enqueue and a NewTask.
+type CreateOption func(*creation)
+
+// IdempotencyKey makes retries of this creation safe for 24 hours, also from other processes. Without it one is generated, which makes the
+// client's retries safe.
+func IdempotencyKey(key string) CreateOption { return func(r *creation) { r.IdempotencyKey = key } }
+
+// Traceparent is the W3C trace context that the task belongs to.
+func Traceparent(t string) CreateOption { return func(r *creation) { r.Traceparent = t } }
+
+// Delay is how long the task waits, from now on by this host's clock, before a worker may claim it. Zero: not at all.
+func Delay(d time.Duration) CreateOption { return func(r *creation) { r.delay = d } }
+
+// Set changes the request before it is sent; use it for fields that have no option, such as Labels, Retry and Deadline.
+func Set(change func(*v1.CreateTaskRequest)) CreateOption {
+	return func(r *creation) { change(&r.CreateTaskRequest) }
+}
+
+func (c *Client) apply(r creation, opts []CreateOption) v1.CreateTasksItem {
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if r.delay > 0 {
+		r.NotBefore = v1.At(c.set.clock.Now().Add(r.delay))
+	}
+	return r.CreateTasksItem
+}

@@ -1,0 +1,193 @@
+"""The calls that create tasks."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import uuid
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union, cast
+
+from . import types as t
+from ._answers import objects, seconds
+from ._call import Caller, write
+from ._calls import Calls
+from ._clock import MAX_PAUSE, backoff
+from ._complete import stamp
+from .errors import MAX_RETRY_AFTER, AnswerError, ConfigurationError, LubdubError, refusal
+
+# Bounds of a batch; the server accepts 1,000 creations and 4 MiB.
+MAX_TASKS = 1000
+MAX_BYTES = 2 << 20
+
+
+class NewTask(NamedTuple):
+    """A task for enqueue_many.
+
+    payload: any value that json can encode, also with dataclasses in it; None: no payload.
+    delay: how long the task waits, from now on by this host's clock, before a worker may claim it: a timedelta, or seconds.
+    not_before, deadline: the earliest time of the first claim, and when the task fails if it has not finished. Times without a time zone
+    are local.
+    idempotency_key: makes retries of this creation safe for 24 hours, also from other processes; None: one is generated, which makes the
+    client's retries safe.
+    traceparent: the W3C trace context that the task belongs to.
+    more: any other fields of a creation, with the names of the API.
+    """
+
+    queue: str
+    type: str
+    payload: Any = None
+    delay: Union[datetime.timedelta, float] = 0
+    not_before: Optional[datetime.datetime] = None
+    deadline: Optional[datetime.datetime] = None
+    idempotency_key: Optional[str] = None
+    traceparent: Optional[str] = None
+    more: Optional[t.CreateTaskRequest] = None
+
+    def item(self, now: float) -> Dict[str, Any]:
+        """The creation, at a time in seconds since 1970."""
+        if not self.queue:
+            raise ConfigurationError("a task that waits needs a queue; dispatch() creates one without a queue")
+        delay = self.delay.total_seconds() if isinstance(self.delay, datetime.timedelta) else self.delay
+        fields = {
+            "payload": self.payload,
+            "notBefore": stamp(now + delay) if delay > 0 else time_of(self.not_before),
+            "deadline": time_of(self.deadline),
+            "traceparent": self.traceparent,
+            "idempotencyKey": self.idempotency_key or uuid.uuid4().hex,
+        }
+        given = {name: value for name, value in fields.items() if value is not None}
+        return {**(self.more or {}), "queue": self.queue, "type": self.type, **given}
+
+
+def time_of(at: Optional[datetime.datetime]) -> Optional[str]:
+    return None if at is None else stamp(at.timestamp())
+
+
+class Enqueued(NamedTuple):
+    """The result of one task of enqueue_many: exactly one of the two is set. The error is an ApiError if the server refused it."""
+
+    task: Optional[t.Task] = None
+    error: Optional[LubdubError] = None
+
+
+class Creations(Calls):
+    """The calls that create tasks."""
+
+    caller: Caller
+    log: logging.Logger
+
+    def create_tasks(
+        self,
+        body: t.CreateTasksRequest,
+        *,
+        traceparent: Optional[str] = None,
+    ) -> t.CreateTasksResponse:
+        """Makes up to 1,000 creations, each with its own result, in order. Those without an idempotencyKey are given one, so that retries
+        are safe. Items that are answered 429 or 503 are created again, as often as the client's tries allow. created() turns a result into
+        an envelope or a task, or raises its error."""
+        tasks: List[Any] = [
+            {**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]
+        ]
+        answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
+        results = objects(answer.get("results"))
+        if len(results) != len(tasks):
+            raise AnswerError(f"POST /v1/tasks:batch: expected one result for each of {len(tasks)} creations")
+        for tried in range(self.caller.tries - 1):
+            again = [number for number, result in enumerate(results) if result.get("status") in (429, 503)]
+            wait = max(
+                (min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0
+            )
+            if not again or self.caller.closing.wait(wait + backoff(tried, MAX_PAUSE)):
+                break
+            repeated = {**body, "tasks": [tasks[number] for number in again]}
+            try:
+                found = (
+                    super().create_tasks(cast(t.CreateTasksRequest, repeated), traceparent=traceparent).get("results")
+                )
+            except LubdubError as error:  # the results of the others must not be lost
+                self.log.warning("%d of %d creations could not be retried: %s", len(again), len(tasks), error)
+                break
+            for number, result in zip(again, objects(found)):
+                results[number] = result
+        return cast(t.CreateTasksResponse, {**answer, "results": results})
+
+    def enqueue(
+        self,
+        queue: str,
+        type: str,
+        payload: Any = None,
+        *,
+        delay: Union[datetime.timedelta, float] = 0,
+        not_before: Optional[datetime.datetime] = None,
+        deadline: Optional[datetime.datetime] = None,
+        idempotency_key: Optional[str] = None,
+        traceparent: Optional[str] = None,
+        more: Optional[t.CreateTaskRequest] = None,
+    ) -> t.Task:
+        """Creates a task of a type that waits in a queue. NewTask describes the parameters."""
+        new = NewTask(queue, type, payload, delay, not_before, deadline, idempotency_key, traceparent, more)
+        item = new.item(self.caller.clock.wall())
+        key = item.pop("idempotencyKey")
+        return cast(t.Task, self.create_task(cast(t.CreateTaskRequest, item), idempotency_key=key))
+
+    def enqueue_many(self, tasks: Iterable[NewTask]) -> Iterator[Enqueued]:
+        """Creates any number of tasks, in batches, and yields one result for each, in order. It reads as many tasks ahead as fit in one
+        batch: at most 1,000. Those that are answered 429 or 503 are created again as by create_tasks. What remains of a batch when the
+        loop ends early has been created too."""
+        batch: List[Union[Dict[str, Any], LubdubError]] = []  # an error is why a task cannot be sent
+        size = 0
+        for task in tasks:
+            one: Union[Dict[str, Any], LubdubError]
+            try:
+                one = task.item(self.caller.clock.wall())
+                bytes = len(write(one))
+            except ConfigurationError as error:
+                one, bytes = error, 0
+            if size + bytes > MAX_BYTES:
+                yield from self._created(batch)
+                batch, size = [], 0
+            batch.append(one)
+            size += bytes
+            if len(batch) == MAX_TASKS:
+                yield from self._created(batch)
+                batch, size = [], 0
+        yield from self._created(batch)
+
+    def _created(self, batch: List[Union[Dict[str, Any], LubdubError]]) -> Iterator[Enqueued]:
+        items = [one for one in batch if not isinstance(one, LubdubError)]
+        results: Iterator[Any] = iter(())
+        failed: Optional[LubdubError] = None
+        try:
+            if items:
+                results = iter(self.create_tasks(cast(t.CreateTasksRequest, {"tasks": items}))["results"])
+        except LubdubError as error:
+            failed = error
+        for one in batch:
+            error = one if isinstance(one, LubdubError) else failed
+            if error is not None:
+                yield Enqueued(error=error)
+                continue
+            try:
+                yield Enqueued(task=cast(t.Task, created(next(results))))
+            except LubdubError as refused:
+                yield Enqueued(error=refused)
+
+    def dispatch(
+        self,
+        body: t.CreateTaskRequest,
+        *,
+        idempotency_key: Optional[str] = None,
+        traceparent: Optional[str] = None,
+    ) -> t.TaskEnvelope:
+        """create_task for a task that is dispatched directly: hand its envelope to the program that does the work, and track it there."""
+        if body.get("queue"):
+            raise ConfigurationError("a task with a queue waits for a worker's claim; enqueue() creates it")
+        return cast(t.TaskEnvelope, self.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
+
+
+def created(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What one result of create_tasks created: an envelope or a task; a refusal is raised."""
+    status = int(result.get("status") or 0)
+    if status // 100 == 2:
+        return result
+    raise refusal("POST /v1/tasks:batch", status, {}, write(dict(result)))

@@ -1,0 +1,108 @@
+"""Creating tasks: one, or very many."""
+
+import dataclasses
+import datetime
+import json
+from typing import Any, Dict, Iterator, List
+
+import lubdub
+from lubdub import errors
+from lubdub.testing import Server
+
+from .helpers import TestCase
+
+
+@dataclasses.dataclass
+class Address:
+    mailbox: str
+
+
+@dataclasses.dataclass
+class Letter:
+    to: Address
+    copies: int = 1
+
+
+class Creations(TestCase):
+    def test_enqueue_sends_dataclasses_native_times_and_a_key(self) -> None:
+        web = self.web(lambda _: (201, {"taskId": "t1", "queue": "mail", "state": "QUEUED"}, {}))
+        with lubdub.Client(web.url) as client:
+            at = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.timezone.utc)
+            task = client.enqueue(
+                "mail", "send_email", Letter(Address("a@b")), not_before=at, more={"labels": {"team": "billing"}}
+            )
+            now = client.caller.clock.wall()
+            client.enqueue("mail", "send_email", delay=datetime.timedelta(hours=1), idempotency_key="k")
+            self.assertRaises(lubdub.ConfigurationError, client.enqueue, "", "send_email")
+            self.assertRaises(lubdub.ConfigurationError, client.enqueue, "mail", "send_email", object())
+        self.assertEqual(task["taskId"], "t1")
+        first, second = web.requests
+        self.assertEqual(
+            first.json(),
+            {
+                "queue": "mail",
+                "type": "send_email",
+                "payload": {"to": {"mailbox": "a@b"}, "copies": 1},
+                "notBefore": "2030-01-01T12:00:00.000Z",
+                "labels": {"team": "billing"},
+            },
+        )
+        self.assertTrue(first.headers["idempotency-key"])
+        self.assertEqual(second.headers["idempotency-key"], "k")
+        self.assertNotIn("payload", second.json())
+        due = datetime.datetime.fromisoformat(second.json()["notBefore"].replace("Z", "+00:00")).timestamp()
+        self.assertTrue(now + 3599.999 <= due < now + 3700, due - now)  # times have whole milliseconds
+
+    def test_each_of_many_tasks_has_a_result_in_order(self) -> None:
+        sizes: List[int] = []
+        times: Dict[str, int] = {}
+
+        def result(kind: str) -> Dict[str, Any]:
+            times[kind] = times.get(kind, 0) + 1
+            if kind == "3":
+                return {"status": 409, "error": "task_exists", "message": "it exists"}
+            if kind == "1500" and times[kind] == 1:
+                return {"status": 503, "error": "store_unavailable", "message": "again"}
+            return {"status": 201, "taskId": kind, "queue": "q", "state": "QUEUED"}
+
+        def answer(request: Any) -> Any:
+            tasks = request.json()["tasks"]
+            sizes.append(len(tasks))
+            return 200, {"results": [result(task["type"]) for task in tasks]}
+
+        def numbered(n: int, payload: Any = None) -> Iterator[lubdub.NewTask]:
+            for i in range(n):
+                yield lubdub.NewTask("q", str(i), object() if i == 7 and payload is None else payload)
+
+        with Server() as server:
+            server.intercept = answer
+            client = server.client()
+            found = server.hand.run(lambda: list(client.enqueue_many(numbered(2500))))
+            self.assertEqual(sizes, [999, 1000, 1, 500])
+            self.assertEqual(len(found), 2500)
+            for i, (task, error) in enumerate(found):
+                if i == 3:
+                    self.assertIsInstance(error, errors.TaskExists)
+                elif i == 7:
+                    self.assertIsInstance(error, lubdub.ConfigurationError)
+                else:
+                    assert task is not None, error
+                    self.assertEqual(task["taskId"], str(i))
+            times.clear()
+            times["1500"] = 1
+            del sizes[:]
+            list(client.enqueue_many(numbered(50, "x" * (200 << 10))))
+            self.assertEqual(sizes, [10, 10, 10, 10, 10])
+            del sizes[:]
+            next(iter(client.enqueue_many(numbered(5000, 0))))
+            self.assertEqual(len(sizes), 1)
+            server.intercept = lambda _: (403, {"error": "forbidden"})
+            refused = list(client.enqueue_many(numbered(1200, 0)))
+            self.assertEqual({type(error) for _, error in refused}, {errors.Forbidden})
+            self.assertEqual(len(refused), 1200)
+
+    def test_dataclasses_are_encoded_wherever_json_is(self) -> None:
+        web = self.web(lambda _: (200, {}, {}))
+        with lubdub.Client(web.url) as client:
+            client.cancel_task("t", {"reason": Letter(Address("a@b"))})  # type: ignore[typeddict-item]
+        self.assertEqual(web.requests[0].json(), json.loads('{"reason":{"to":{"mailbox":"a@b"},"copies":1}}'))

@@ -1,0 +1,67 @@
+import type { Clock } from './clock.js';
+import { UsageError } from './errors.js';
+import type { CreateTasksItem, Task } from './types.js';
+
+/** A task for `enqueueMany`: where it waits, its type, its payload, and any other field of a creation. */
+export interface NewTask extends Omit<CreateTasksItem, 'queue' | 'type' | 'notBefore' | 'deadline'> {
+  queue: string;
+  type: string;
+  /** How many ms the task waits, from now on by this host's clock, before a worker may claim it. */
+  delay?: number;
+  /** The earliest time of the first claim. */
+  notBefore?: Date | string;
+  /** When the task fails if it has not finished. */
+  deadline?: Date | string;
+}
+
+/** The result of one task of `enqueueMany`: exactly one of the two is set. */
+export interface EnqueuedTask {
+  task?: Task;
+  /** Why it was not created: an ApiError if the server refused it. */
+  error?: Error;
+}
+
+// Bounds of a batch; the server accepts 1,000 creations and 4 MiB.
+const maxTasks = 1000;
+const maxBytes = 2 << 20;
+
+export function itemOf(task: NewTask, clock: Clock): CreateTasksItem & { queue: string } {
+  const { delay, ...item } = task;
+  if (!item.queue) throw new UsageError('lubdub: a task to enqueue needs a queue; createTask creates tasks without one');
+  if (delay && delay > 0) item.notBefore = new Date(clock.wall() + delay);
+  const time = (at: Date | string | undefined): string | undefined => (at instanceof Date ? at.toISOString() : at);
+  return { ...item, notBefore: time(item.notBefore), deadline: time(item.deadline) };
+}
+
+/** Creates tasks in batches of bounded size, and yields one result for each, in order. */
+export async function* inBatches(
+  tasks: Iterable<NewTask> | AsyncIterable<NewTask>,
+  clock: Clock,
+  create: (items: CreateTasksItem[]) => Promise<EnqueuedTask[]>,
+): AsyncGenerator<EnqueuedTask, void, undefined> {
+  let batch: (CreateTasksItem | Error)[] = []; // an error is why a task cannot be sent
+  let bytes = 0;
+  async function* send(): AsyncGenerator<EnqueuedTask, void, undefined> {
+    const items = batch.filter((one) => !(one instanceof Error)) as CreateTasksItem[];
+    const results = items.length > 0 ? await create(items).catch((error: Error) => items.map(() => ({ error }))) : [];
+    let n = 0;
+    for (const one of batch) yield one instanceof Error ? { error: one } : results[n++]!;
+    batch = [];
+    bytes = 0;
+  }
+  for await (const task of tasks) {
+    let one: CreateTasksItem | Error,
+      size = 0;
+    try {
+      one = itemOf(task, clock);
+      size = Buffer.byteLength(JSON.stringify(one));
+    } catch (error) {
+      one = error as Error;
+    }
+    if (bytes + size > maxBytes) yield* send();
+    batch.push(one);
+    bytes += size;
+    if (batch.length === maxTasks) yield* send();
+  }
+  yield* send();
+}
