@@ -29,8 +29,9 @@ type fakeTracker struct {
 	ready       func() error
 	nodes       []store.NodeHealth
 	systemErr   error
-	owns        bool // workers own every attempt that they name
-	doubts      bool // the store has lost writes
+	systemHeld  chan struct{} // System waits for it, and NodesHealth closes it
+	owns        bool          // workers own every attempt that they name
+	doubts      bool          // the store has lost writes
 
 	onRevocation func(all, news []revocations.Revocation)
 	revoke       func(revocations.Revocation) error

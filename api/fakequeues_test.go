@@ -64,9 +64,17 @@ func (f fakeStats) Verdicts(context.Context, stats.VerdictQuery) (*stats.Verdict
 	return &stats.Verdicts{Since: fakeTime}, nil
 }
 
-func (f *fakeTracker) NodesHealth(context.Context) []store.NodeHealth { return f.nodes }
+func (f *fakeTracker) NodesHealth(context.Context) []store.NodeHealth {
+	if f.systemHeld != nil {
+		close(f.systemHeld)
+	}
+	return f.nodes
+}
 
 func (f fakeStats) System(context.Context) (*stats.System, error) {
+	if f.systemHeld != nil {
+		<-f.systemHeld
+	}
 	return &stats.System{At: fakeTime, Nodes: []store.NodeHealth{{Version: "7.0.15"}}}, f.systemErr
 }
 

@@ -398,6 +398,31 @@ func TestSystemWithoutRedis(t *testing.T) {
 	}
 }
 
+// If the data takes long, the reason is Redis only if it does not respond: otherwise the answer waits for the data.
+func TestSystemWhileTheDataTakesLong(t *testing.T) {
+	t.Parallel()
+	responds, again := store.NodeHealth{Version: "7.0.15"}, &model.Error{Code: model.Unavailable, Message: "Try again"}
+	for name, c := range map[string]struct {
+		node   store.NodeHealth
+		system error
+		want   int
+		text   string
+	}{
+		"Redis responds":           {responds, nil, 200, `"summary"`},
+		"and the data is not read": {responds, again, 503, "Try again"},
+		"Redis does not respond":   {store.NodeHealth{Err: errors.New("timeout")}, nil, 503, "Redis is not responding"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.fake.nodes, e.fake.systemErr, e.fake.systemHeld = []store.NodeHealth{c.node}, c.system, make(chan struct{})
+			if a := e.do("GET", "/v1/system", e.control(roleViewer), "").want(c.want); !strings.Contains(a.body, c.text) {
+				t.Error(a.body)
+			}
+		})
+	}
+}
+
 // How close tasks come to their timeouts is computed from the last hour of all replicas; without data nothing is reported.
 func TestContractGapsBetweenBeats(t *testing.T) {
 	t.Parallel()

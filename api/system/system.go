@@ -32,13 +32,19 @@ func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 	if nodes, responds := h.redisNow(req.Context()); !responds {
 		return withoutRedis(req, nodes, httpapi.DefaultRetryAfter)
 	}
-	is, err := soon(req.Context(), systemWait, h.Stats.System)
+	state := start(req.Context(), h.Stats.System)
+	is, err := state.within(systemWait)
 	if err != nil {
 		r := httpapi.RefusalOf(req.Route.Op, err)
 		if r.Status != fasthttp.StatusServiceUnavailable {
 			return 0, nil, r
 		}
-		return withoutRedis(req, nil, r.RetryAfter)
+		if nodes, responds := h.nodesNow(req.Context(), respondWait); !responds {
+			return withoutRedis(req, nodes, r.RetryAfter)
+		}
+		if is, err = state.await(); err != nil { // this host or Redis is overloaded
+			return 0, nil, err
+		}
 	}
 	v := systemView(is)
 	k := h.known(req, v, model.Scope{Tenant: tenant, Workspace: workspace})
@@ -63,29 +69,41 @@ func outageEnded(is *stats.System) (ago time.Duration) {
 	return ago
 }
 
-// Without Redis, GET /v1/system answers after respondWait if no server responds, and after systemWait more if one does but the data
-// cannot be read.
+// While no Redis server responds, GET /v1/system answers within respondWait, or respondWait after systemWait if the servers have stopped
+// just now. While one responds, it waits for the data as long as the store does.
 const (
 	respondWait = 1200 * time.Millisecond
 	systemWait  = 2 * time.Second
 )
 
-// soon calls a function and stops waiting for it after a while; the call continues without the caller.
-func soon[T any](ctx context.Context, wait time.Duration, call func(context.Context) (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
+// pending is a call that continues without its callers.
+type pending[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+func start[T any](ctx context.Context, call func(context.Context) (T, error)) *pending[T] {
+	p := &pending[T]{done: make(chan struct{})}
 	go func() {
-		value, err := call(ctx)
-		done <- result{value, err}
+		defer close(p.done)
+		p.value, p.err = call(ctx)
 	}()
+	return p
+}
+
+func (p *pending[T]) await() (T, error) {
+	<-p.done
+	return p.value, p.err
+}
+
+// within is await for a limited time.
+func (p *pending[T]) within(wait time.Duration) (T, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	select {
-	case r := <-done:
-		return r.value, r.err
+	case <-p.done:
+		return p.value, p.err
 	case <-over.C:
 		var none T
 		return none, context.DeadlineExceeded
@@ -96,13 +114,16 @@ func soon[T any](ctx context.Context, wait time.Duration, call func(context.Cont
 // It returns false if none responds.
 func (h *Handlers) redisNow(ctx context.Context) (nodes []store.NodeHealth, responds bool) {
 	var evicts *store.EvictionError
-	start := time.Now()
+	began := time.Now()
 	if err := h.ready.await(); err == nil || errors.As(err, &evicts) {
 		return nil, true
 	}
-	nodes, err := soon(ctx, respondWait-time.Since(start), func(ctx context.Context) ([]store.NodeHealth, error) {
-		return h.Store.NodesHealth(ctx), nil
-	})
+	return h.nodesNow(ctx, respondWait-time.Since(began))
+}
+
+// nodesNow asks the Redis servers. It returns false if none responds in time.
+func (h *Handlers) nodesNow(ctx context.Context, wait time.Duration) (nodes []store.NodeHealth, responds bool) {
+	nodes, err := start(ctx, func(ctx context.Context) ([]store.NodeHealth, error) { return h.Store.NodesHealth(ctx), nil }).within(wait)
 	return nodes, err == nil && slices.ContainsFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil })
 }
 

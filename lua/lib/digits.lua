@@ -2,10 +2,10 @@
 --   a small command. Needs clock.
 local printed = {}
 local function digits(n)
-  local text = printed[n]
+  local text = printed[-n] -- negative, since the Lua of miniredis would make an array of n elements
   if not text then
     text = string.format('%d', n) -- three times as fast as %.0f
-    printed[n] = text
+    printed[-n] = text
   end
   return text
 end
