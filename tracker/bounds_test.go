@@ -147,7 +147,8 @@ func (b *bounds) measure() (calls func() []trackertest.ScriptCall) {
 		}
 		took, known := c.Took, time.Duration(0) // without storing much data, and the usual time of that
 		if bytes := max(c.Sent, c.Got); bytes > much {
-			stored := eval(storeData, b.Key("any", "reference"), make([]byte, bytes))
+			store := func() time.Duration { return eval(storeData, b.Key("any", "reference"), make([]byte, bytes)) }
+			stored := min(store(), store())
 			took, known = max(0, took-stored), min(stored, time.Duration(bytes)*storeByteWas)
 		}
 		return known + took*lookUpWas/max(lookUpWas, eval(lookUp, b.Key("any", "ix")))

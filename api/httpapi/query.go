@@ -38,7 +38,7 @@ func (req *Request) parseQuery(raw string) error {
 		case name == "":
 			return InvalidField("query", "The query has a value without a name; write name=value")
 		case at < 0:
-			return InvalidField(Clip(name), fmt.Sprintf("%q is not a parameter of this path; %s", Clip(name), usable(params)))
+			return InvalidField(Clip(name), fmt.Sprintf("%q is not a parameter of this path, which takes %s", Clip(name), usable(params)))
 		case len(q[name]) > 1 && !params[at].Repeats:
 			return InvalidField(name, name+" is given twice; give it once")
 		}
@@ -50,13 +50,13 @@ func (req *Request) parseQuery(raw string) error {
 // usable lists parameters in a refusal.
 func usable(params []Param) string {
 	if len(params) == 0 {
-		return "omit it"
+		return "none"
 	}
 	names := make([]string, len(params))
 	for i, p := range params {
 		names[i] = p.Name
 	}
-	return "use " + strings.Join(names, ", ")
+	return "only " + strings.Join(names, ", ")
 }
 
 // Clip shortens a part of a request for a refusal, to whole characters.

@@ -29,21 +29,26 @@ func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	began := time.Now()
 	if nodes, responds := h.redisNow(req.Context()); !responds {
 		return withoutRedis(req, nodes, httpapi.DefaultRetryAfter)
 	}
 	state := start(req.Context(), h.Stats.System)
-	is, err := state.within(systemWait)
+	is, err := state.within(systemWait - time.Since(began))
 	if err != nil {
 		r := httpapi.RefusalOf(req.Route.Op, err)
 		if r.Status != fasthttp.StatusServiceUnavailable {
 			return 0, nil, r
 		}
-		if nodes, responds := h.nodesNow(req.Context(), respondWait); !responds {
+		nodes, responds := h.nodesNow(req.Context(), min(respondWait, longestWait-time.Since(began)))
+		if !responds {
 			return withoutRedis(req, nodes, r.RetryAfter)
 		}
-		if is, err = state.await(); err != nil { // this host or Redis is overloaded
-			return 0, nil, err
+		if is, err = state.await(); err != nil {
+			if down := slices.DeleteFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil }); len(down) > 0 {
+				return withoutRedis(req, down, r.RetryAfter)
+			}
+			return 0, nil, err // this host or Redis is overloaded
 		}
 	}
 	v := systemView(is)
@@ -69,11 +74,12 @@ func outageEnded(is *stats.System) (ago time.Duration) {
 	return ago
 }
 
-// While no Redis server responds, GET /v1/system answers within respondWait, or respondWait after systemWait if the servers have stopped
-// just now. While one responds, it waits for the data as long as the store does.
+// While no Redis server responds, GET /v1/system answers within respondWait, or within longestWait if the servers have stopped just now:
+// the dashboard waits for three seconds. While one responds, it waits for the data as long as the store does.
 const (
 	respondWait = 1200 * time.Millisecond
 	systemWait  = 2 * time.Second
+	longestWait = 2800 * time.Millisecond
 )
 
 // pending is a call that continues without its callers.

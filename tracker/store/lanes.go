@@ -128,7 +128,7 @@ func settle(ctx context.Context, op string, calls []*Call) {
 	for _, c := range calls {
 		c.Err = AsUnavailable(op, c.Err)
 		var e *model.Error
-		unseen := errors.As(c.Err, &e) && e.Code == model.Overloaded
+		unseen := errors.As(c.Err, &e) && (e.Code == model.Overloaded || errors.As(c.Err, new(errSilent)))
 		switch {
 		case unseen && before:
 			c.Err = unconfirmed(op)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ func TestAPossibleChangeIsNotReportedAsNotBegun(t *testing.T) {
 	t.Parallel()
 	s := &Store{deadlines: deadlines{time.Second}}
 	call := func(changes bool, err error) *Call { return &Call{Script: &lua.Script{Events: changes}, Err: err} }
+	unanswered := &model.Error{Code: model.Unavailable, Message: "nothing was changed", Cause: errSilent{"127.0.0.1:1"}}
 	for name, test := range map[string]struct {
 		before *Call
 		want   model.Code
@@ -30,8 +32,11 @@ func TestAPossibleChangeIsNotReportedAsNotBegun(t *testing.T) {
 		if test.before != nil {
 			settle(ctx, "act", []*Call{test.before})
 		}
-		late := call(false, s.TooLateError())
-		settle(s.Within(ctx, 0), "act", []*Call{late})
+		late, silent := call(false, s.TooLateError()), call(false, unanswered)
+		settle(s.Within(ctx, 0), "act", []*Call{late, silent})
+		if claims := errors.Is(silent.Err, unanswered); claims != (test.want == model.Overloaded) {
+			t.Errorf("behind %s: %v", name, silent.Err)
+		}
 		if code := model.CodeOf(late.Err); code != test.want {
 			t.Errorf("behind %s: %v, want %s", name, late.Err, test.want)
 		}

@@ -72,7 +72,7 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 		failures, losses := output.Count(t.Failures, "reported failure"), output.Count(t.Losses, "lost attempt")
 		if t.Retry != nil {
 			failures = fmt.Sprintf("%d of %s (maxAttempts)", t.Failures, output.Count(t.Retry.MaxAttempts, "reported failure"))
-			losses = fmt.Sprintf("separately, %d of %s (maxLosses)", t.Losses, output.Count(t.Retry.MaxLosses, "lost attempt"))
+			losses = fmt.Sprintf("separately %d of %s (maxLosses)", t.Losses, output.Count(t.Retry.MaxLosses, "lost attempt"))
 		}
 		a.addf("Its retry policy has counted %s and %s.", failures, losses)
 	}

@@ -32,6 +32,7 @@ type call struct {
 	token string     // opens it; empty: the client's own does
 	open  bool       // send no token
 	key   string     // Idempotency-Key
+	trace string     // traceparent
 	// once: a repeat would apply it twice, so it is retried only if the server cannot have received it.
 	once bool
 	// wait is the time that the server may take in addition.
@@ -193,6 +194,9 @@ func (c *Client) request(ctx context.Context, k *call, at int32, token string) (
 	}
 	if k.key != "" {
 		req.Header.Set("Idempotency-Key", k.key)
+	}
+	if k.trace != "" {
+		req.Header.Set("Traceparent", k.trace)
 	}
 	return req.WithContext(ctx), nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,36 +22,42 @@ const (
 type NewTask struct {
 	// Queue is where the task waits, and Type is the kind of work.
 	Queue, Type string
-	// Payload is any value that encoding/json can encode; nil: no payload.
+	// Payload is any value that encoding/json can encode; nil: no payload. JSON that is encoded already is a json.RawMessage.
 	Payload any
 	// Options are those of Enqueue.
 	Options []CreateOption
 }
 
-// Enqueue creates a task of a type that waits in a queue. The payload is any value that encoding/json can encode; nil: no payload. The
-// client's retries of the creation are safe. It fails with an *Error if the server refuses the task, and with the last error of the
-// connection if no server answers. A payload that cannot be encoded fails without a request.
+// Enqueue creates a task of a type that waits in a queue. The payload is any value that encoding/json can encode; nil: no payload. JSON
+// that is encoded already is a json.RawMessage. The client's retries of the creation are safe.
+//
+// It fails with an *Error if the server refuses the task, and with the last error of the connection if no server answers; then, and after a
+// status of 503, the task may exist all the same. To repeat such a call safely, use an IdempotencyKey. A payload that cannot be encoded
+// fails without a request.
 func (c *Client) Enqueue(ctx context.Context, queue, taskType string, payload any, opts ...CreateOption) (*v1.Task, error) {
-	item, err := c.item(NewTask{Queue: queue, Type: taskType, Payload: payload, Options: opts})
+	r, err := c.queued(NewTask{Queue: queue, Type: taskType, Payload: payload, Options: opts})
 	if err != nil {
 		return nil, err
 	}
-	created, err := c.CreateTask(ctx, item.CreateTaskRequest, IdempotencyKey(item.IdempotencyKey))
+	created, err := c.create(ctx, r)
 	if err != nil {
 		return nil, err
+	}
+	if created.Task == nil {
+		return nil, fmt.Errorf("lubdub: POST /v1/tasks: %w", ErrAnswer)
 	}
 	return created.Task, nil
 }
 
-// EnqueueMany creates any number of tasks, in batches, and yields one result for each, in order: the task, or why it was not created. It
-// reads as many tasks ahead as fit in one batch: at most 1,000. Tasks that the server answers with 503 or 429 are created again as by
-// CreateTasks. What remains of a batch when the loop ends early has been created too.
+// EnqueueMany creates any number of tasks, in batches of at most 1,000, and yields one result for each, in order: the task, or the error,
+// as with Enqueue. Nothing is created until the results are read, and each loop over them creates the tasks. A batch is sent when it is
+// full or the tasks end; what remains of it when the loop ends early has been created too. Tasks that the server answers with 503 or 429
+// are created again as by CreateTasks. Once ctx has ended, the loop ends after the batch that was under way.
 func (c *Client) EnqueueMany(ctx context.Context, tasks iter.Seq[NewTask]) iter.Seq2[*v1.Task, error] {
 	return func(yield func(*v1.Task, error) bool) {
 		b := batch{client: c, yield: yield}
 		for task := range tasks {
-			item, err := c.item(task)
-			size, err := encodedSize(item, err)
+			item, size, err := c.item(task)
 			if b.bytes+size > maxEnqueuedBytes && !b.send(ctx) {
 				return
 			}
@@ -60,14 +67,6 @@ func (c *Client) EnqueueMany(ctx context.Context, tasks iter.Seq[NewTask]) iter.
 		}
 		b.send(ctx)
 	}
-}
-
-func encodedSize(item v1.CreateTasksItem, err error) (int, error) {
-	if err != nil {
-		return 0, err
-	}
-	body, err := json.Marshal(item)
-	return len(body), err
 }
 
 // batch is the tasks of EnqueueMany that have not been created yet.
@@ -110,29 +109,53 @@ func (b *batch) send(ctx context.Context) bool {
 		}
 	}
 	b.items, b.errs, b.bytes = b.items[:0], b.errs[:0], 0
-	return true
+	return ctx.Err() == nil
 }
 
-// item is the creation of a task.
-func (c *Client) item(n NewTask) (v1.CreateTasksItem, error) {
-	r := creation{CreateTasksItem: v1.CreateTasksItem{CreateTaskRequest: v1.CreateTaskRequest{Queue: n.Queue, Type: n.Type}}}
+// item is one creation of a batch, and its size in bytes.
+func (c *Client) item(n NewTask) (v1.CreateTasksItem, int, error) {
+	r, err := c.queued(n)
+	if err != nil {
+		return v1.CreateTasksItem{}, 0, err
+	}
+	r.Traceparent = cmp.Or(r.Traceparent, r.trace)
+	body, err := json.Marshal(r.CreateTasksItem)
+	return r.CreateTasksItem, len(body), err
+}
+
+// queued is the creation of a task that waits in a queue.
+func (c *Client) queued(n NewTask) (creation, error) {
+	request := v1.CreateTaskRequest{Queue: n.Queue, Type: n.Type}
 	if n.Payload != nil {
 		payload, err := json.Marshal(n.Payload)
 		if err != nil {
-			return r.CreateTasksItem, fmt.Errorf("lubdub: the payload of a task for queue %q: %w", n.Queue, err)
+			return creation{}, fmt.Errorf("lubdub: the payload of a task for queue %q: %w", n.Queue, err)
 		}
-		r.Payload = payload
+		request.Payload = payload
 	}
-	if n.Queue == "" {
-		return r.CreateTasksItem, errors.New("lubdub: a task to enqueue needs a queue; CreateTask creates tasks without one")
+	r := c.creation(request, n.Options)
+	if r.Queue == "" {
+		return r, errors.New("lubdub: a task to enqueue needs a queue; CreateTask creates tasks without one")
 	}
-	return c.apply(r, n.Options), nil
+	return r, nil
 }
 
-// creation is what options configure.
+// creation is a request with its options.
 type creation struct {
 	v1.CreateTasksItem
+	trace string
 	delay time.Duration
+}
+
+func (c *Client) creation(request v1.CreateTaskRequest, opts []CreateOption) creation {
+	r := creation{CreateTasksItem: v1.CreateTasksItem{CreateTaskRequest: request}}
+	for _, opt := range opts {
+		opt(&r)
+	}
+	if r.delay > 0 {
+		r.NotBefore = v1.At(c.set.clock.Now().Add(r.delay))
+	}
+	return r
 }
 
 // CreateOption configures CreateTask, Enqueue and a NewTask.
@@ -143,22 +166,13 @@ type CreateOption func(*creation)
 func IdempotencyKey(key string) CreateOption { return func(r *creation) { r.IdempotencyKey = key } }
 
 // Traceparent is the W3C trace context that the task belongs to.
-func Traceparent(t string) CreateOption { return func(r *creation) { r.Traceparent = t } }
+func Traceparent(t string) CreateOption { return func(r *creation) { r.trace = t } }
 
-// Delay is how long the task waits, from now on by this host's clock, before a worker may claim it. Zero: not at all.
+// Delay is how long the task waits, from now on by this host's clock, before a worker may claim it; it sets NotBefore. Zero or less: not at
+// all. With an IdempotencyKey set NotBefore instead, since a repeat must be the same request.
 func Delay(d time.Duration) CreateOption { return func(r *creation) { r.delay = d } }
 
 // Set changes the request before it is sent; use it for fields that have no option, such as Labels, Retry and Deadline.
 func Set(change func(*v1.CreateTaskRequest)) CreateOption {
 	return func(r *creation) { change(&r.CreateTaskRequest) }
-}
-
-func (c *Client) apply(r creation, opts []CreateOption) v1.CreateTasksItem {
-	for _, opt := range opts {
-		opt(&r)
-	}
-	if r.delay > 0 {
-		r.NotBefore = v1.At(c.set.clock.Now().Add(r.delay))
-	}
-	return r.CreateTasksItem
 }

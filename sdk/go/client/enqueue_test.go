@@ -3,6 +3,7 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,24 +22,26 @@ type letter struct {
 	To string `json:"to"`
 }
 
+const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
 func TestEnqueue(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var sent v1.CreateTaskRequest
-		var keys []string
+		var keys, traces []string
 		c := newClient(t, "https://lubdub.example", client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
-			keys = append(keys, r.Header.Get("Idempotency-Key"))
+			keys, traces = append(keys, r.Header.Get("Idempotency-Key")), append(traces, r.Header.Get("Traceparent"))
 			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 				t.Error(err)
 			}
 			return reply(201, `{"taskId":"t1","queue":"mail","state":"QUEUED"}`), nil
 		})))
 		task, err := c.Enqueue(t.Context(), "mail", "send_email", letter{"a@example.com"}, client.Delay(time.Minute),
-			client.Traceparent("00-1"), client.Set(func(r *v1.CreateTaskRequest) { r.Labels = map[string]string{"team": "billing"} }))
+			client.Traceparent(trace), client.Set(func(r *v1.CreateTaskRequest) { r.Labels = map[string]string{"team": "billing"} }))
 		if err != nil || task.TaskID != "t1" {
 			t.Fatal(task, err)
 		}
 		if due := time.Until(sent.NotBefore.Time); sent.Queue != "mail" || sent.Type != "send_email" || string(sent.Payload) !=
-			`{"to":"a@example.com"}` || due != time.Minute || sent.Traceparent != "00-1" || sent.Labels["team"] != "billing" {
+			`{"to":"a@example.com"}` || due != time.Minute || traces[0] != trace || sent.Labels["team"] != "billing" {
 			t.Errorf("sent %+v, due in %v", sent, due)
 		}
 		if _, err := c.Enqueue(t.Context(), "mail", "send_email", nil, client.IdempotencyKey("k")); err != nil {
@@ -50,6 +53,9 @@ func TestEnqueue(t *testing.T) {
 		for name, wrong := range map[string]func() (*v1.Task, error){
 			"payload": func() (*v1.Task, error) { return c.Enqueue(t.Context(), "mail", "send_email", make(chan int)) },
 			"queue":   func() (*v1.Task, error) { return c.Enqueue(t.Context(), "", "send_email", nil) },
+			"a queue": func() (*v1.Task, error) {
+				return c.Enqueue(t.Context(), "mail", "send_email", nil, client.Set(func(r *v1.CreateTaskRequest) { *r = v1.CreateTaskRequest{} }))
+			},
 		} {
 			if _, err := wrong(); err == nil || !strings.Contains(err.Error(), name) || len(keys) != 2 {
 				t.Errorf("%s: %v after %d requests", name, err, len(keys))
@@ -64,6 +70,7 @@ type batches struct {
 	*testing.T
 	sizes  []int
 	times  map[string]int
+	keys   map[string]string
 	refuse func(taskType string, nth int) string
 	down   bool
 }
@@ -82,6 +89,12 @@ func (b *batches) RoundTrip(r *http.Request) (*http.Response, error) {
 	for _, task := range in.Tasks {
 		result := b.refuse(task.Type, b.times[task.Type])
 		b.times[task.Type]++
+		if known := b.keys[task.Type]; task.IdempotencyKey == "" || known != "" && known != task.IdempotencyKey {
+			b.Errorf("task %s has the key %q, and had %q before", task.Type, task.IdempotencyKey, known)
+		}
+		if b.keys != nil {
+			b.keys[task.Type] = task.IdempotencyKey
+		}
 		if result == "" {
 			result = fmt.Sprintf(`{"status":201,"taskId":%q,"queue":"q","state":"QUEUED"}`, task.Type)
 		}
@@ -103,7 +116,7 @@ func numbered(n int, payload any) iter.Seq[client.NewTask] {
 // Each task has one result, in order: created, refused, refused for now and created later, or not encodable.
 func TestEnqueueMany(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		b := &batches{T: t, times: map[string]int{}, refuse: func(taskType string, nth int) string {
+		b := &batches{T: t, times: map[string]int{}, keys: map[string]string{}, refuse: func(taskType string, nth int) string {
 			switch {
 			case taskType == "3":
 				return `{"status":409,"error":"task_exists","message":"it exists"}`
@@ -172,5 +185,15 @@ func TestEnqueueManyInBatches(t *testing.T) {
 	}
 	if refused != 1200 {
 		t.Errorf("%d of 1200 tasks were refused", refused)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for range c.EnqueueMany(ctx, numbered(5000, nil)) {
+		cancel()
+		n++
+	}
+	if n != 1000 {
+		t.Errorf("%d results of a loop whose context ended with the first batch", n)
 	}
 }

@@ -39,14 +39,17 @@ func (c *Created) TaskID() string {
 
 // CreateTask creates a task.
 func (c *Client) CreateTask(ctx context.Context, r v1.CreateTaskRequest, opts ...CreateOption) (*Created, error) {
-	item := c.apply(creation{CreateTasksItem: v1.CreateTasksItem{CreateTaskRequest: r}}, opts)
+	return c.create(ctx, c.creation(r, opts))
+}
+
+func (c *Client) create(ctx context.Context, r creation) (*Created, error) {
 	var body json.RawMessage
-	k := &call{method: http.MethodPost, path: "/v1/tasks", query: c.scoped(nil), in: &item.CreateTaskRequest, out: &body,
-		key: cmp.Or(item.IdempotencyKey, rand.Text())}
+	k := &call{method: http.MethodPost, path: "/v1/tasks", query: c.scoped(nil), in: &r.CreateTaskRequest, out: &body,
+		key: cmp.Or(r.IdempotencyKey, rand.Text()), trace: r.trace}
 	if err := c.do(ctx, k); err != nil {
 		return nil, err
 	}
-	created, err := readCreated(body, item.Queue != "")
+	created, err := readCreated(body, r.Queue != "")
 	if err != nil {
 		return nil, fmt.Errorf("lubdub: POST /v1/tasks: %w", err)
 	}

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 import json
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Set
 
 import lubdub
 from lubdub import errors
@@ -35,6 +35,10 @@ class Creations(TestCase):
             client.enqueue("mail", "send_email", delay=datetime.timedelta(hours=1), idempotency_key="k")
             self.assertRaises(lubdub.ConfigurationError, client.enqueue, "", "send_email")
             self.assertRaises(lubdub.ConfigurationError, client.enqueue, "mail", "send_email", object())
+            no_time: Any = "60"
+            for delay in (no_time, 1e300, None):
+                with self.assertRaises(lubdub.ConfigurationError):
+                    client.enqueue("mail", "send_email", delay=delay)
         self.assertEqual(task["taskId"], "t1")
         first, second = web.requests
         self.assertEqual(
@@ -57,8 +61,12 @@ class Creations(TestCase):
         sizes: List[int] = []
         times: Dict[str, int] = {}
 
-        def result(kind: str) -> Dict[str, Any]:
+        keys: Set[str] = set()
+
+        def result(kind: str, key: str) -> Dict[str, Any]:
             times[kind] = times.get(kind, 0) + 1
+            if kind == "1500":
+                keys.add(key)
             if kind == "3":
                 return {"status": 409, "error": "task_exists", "message": "it exists"}
             if kind == "1500" and times[kind] == 1:
@@ -68,7 +76,7 @@ class Creations(TestCase):
         def answer(request: Any) -> Any:
             tasks = request.json()["tasks"]
             sizes.append(len(tasks))
-            return 200, {"results": [result(task["type"]) for task in tasks]}
+            return 200, {"results": [result(task["type"], task["idempotencyKey"]) for task in tasks]}
 
         def numbered(n: int, payload: Any = None) -> Iterator[lubdub.NewTask]:
             for i in range(n):
@@ -80,6 +88,7 @@ class Creations(TestCase):
             found = server.hand.run(lambda: list(client.enqueue_many(numbered(2500))))
             self.assertEqual(sizes, [999, 1000, 1, 500])
             self.assertEqual(len(found), 2500)
+            self.assertEqual(len(keys), 1)  # a task that is sent again keeps its key
             for i, (task, error) in enumerate(found):
                 if i == 3:
                     self.assertIsInstance(error, errors.TaskExists)
@@ -100,6 +109,24 @@ class Creations(TestCase):
             refused = list(client.enqueue_many(numbered(1200, 0)))
             self.assertEqual({type(error) for _, error in refused}, {errors.Forbidden})
             self.assertEqual(len(refused), 1200)
+            seen = 0
+            for _ in client.enqueue_many(numbered(5000, 0)):
+                client.close()
+                seen += 1
+            self.assertEqual(seen, 1000)
+
+    def test_a_payload_may_change_once_the_task_is_given(self) -> None:
+        web = self.web(lambda r: (200, {"results": [{"status": 201, "taskId": "t"} for _ in r.json()["tasks"]]}, {}))
+        row: Dict[str, int] = {}
+
+        def rows() -> Iterator[lubdub.NewTask]:
+            for n in range(3):
+                row["n"] = n
+                yield lubdub.NewTask("q", "t", row)
+
+        with lubdub.Client(web.url) as client:
+            list(client.enqueue_many(rows()))
+        self.assertEqual([task["payload"] for task in web.requests[0].json()["tasks"]], [{"n": 0}, {"n": 1}, {"n": 2}])
 
     def test_dataclasses_are_encoded_wherever_json_is(self) -> None:
         web = self.web(lambda _: (200, {}, {}))

@@ -6,29 +6,28 @@ import type { CreateTasksItem, Task } from './types.js';
 export interface NewTask extends Omit<CreateTasksItem, 'queue' | 'type' | 'notBefore' | 'deadline'> {
   queue: string;
   type: string;
-  /** How many ms the task waits, from now on by this host's clock, before a worker may claim it. */
-  delay?: number;
+  /**
+   * How long the task waits, from now on by this host's clock, before a worker may claim it, in ms; it sets notBefore. With an idempotencyKey
+   * give notBefore instead, since a repeat must be the same request.
+   */
+  delayMs?: number;
   /** The earliest time of the first claim. */
   notBefore?: Date | string;
   /** When the task fails if it has not finished. */
   deadline?: Date | string;
 }
 
-/** The result of one task of `enqueueMany`: exactly one of the two is set. */
-export interface EnqueuedTask {
-  task?: Task;
-  /** Why it was not created: an ApiError if the server refused it. */
-  error?: Error;
-}
+/** The result of one task of `enqueueMany`. The error is an ApiError if the server refused the task. */
+export type EnqueuedTask = { task: Task; error?: undefined } | { task?: undefined; error: Error };
 
 // Bounds of a batch; the server accepts 1,000 creations and 4 MiB.
 const maxTasks = 1000;
 const maxBytes = 2 << 20;
 
 export function itemOf(task: NewTask, clock: Clock): CreateTasksItem & { queue: string } {
-  const { delay, ...item } = task;
+  const { delayMs, ...item } = task;
   if (!item.queue) throw new UsageError('lubdub: a task to enqueue needs a queue; createTask creates tasks without one');
-  if (delay && delay > 0) item.notBefore = new Date(clock.wall() + delay);
+  if (delayMs && delayMs > 0) item.notBefore = new Date(clock.wall() + delayMs);
   const time = (at: Date | string | undefined): string | undefined => (at instanceof Date ? at.toISOString() : at);
   return { ...item, notBefore: time(item.notBefore), deadline: time(item.deadline) };
 }
@@ -38,6 +37,7 @@ export async function* inBatches(
   tasks: Iterable<NewTask> | AsyncIterable<NewTask>,
   clock: Clock,
   create: (items: CreateTasksItem[]) => Promise<EnqueuedTask[]>,
+  over: () => boolean,
 ): AsyncGenerator<EnqueuedTask, void, undefined> {
   let batch: (CreateTasksItem | Error)[] = []; // an error is why a task cannot be sent
   let bytes = 0;
@@ -53,8 +53,9 @@ export async function* inBatches(
     let one: CreateTasksItem | Error,
       size = 0;
     try {
-      one = itemOf(task, clock);
-      size = Buffer.byteLength(JSON.stringify(one));
+      const text = JSON.stringify(itemOf(task, clock));
+      one = JSON.parse(text) as CreateTasksItem; // a copy: the caller may change the task while it waits
+      size = Buffer.byteLength(text);
     } catch (error) {
       one = error as Error;
     }
@@ -62,6 +63,7 @@ export async function* inBatches(
     batch.push(one);
     bytes += size;
     if (batch.length === maxTasks) yield* send();
+    if (batch.length === 0 && over()) return;
   }
   yield* send();
 }

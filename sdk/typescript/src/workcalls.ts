@@ -69,6 +69,8 @@ export interface CreatedTask {
   error?: ApiError;
 }
 
+const noTask = 'lubdub: POST /v1/tasks:batch: an answer without a task';
+
 /** Tasks, events, workers, machines and queues. */
 export abstract class WorkCalls extends ControlCalls {
   /**
@@ -79,7 +81,7 @@ export abstract class WorkCalls extends ControlCalls {
   createTask(task: CreateTaskRequest & { queue?: null }, options?: CreateOptions): Promise<TaskEnvelope>;
   createTask(task: CreateTaskRequest, options?: CreateOptions): Promise<TaskEnvelope | Task>;
   createTask(task: CreateTaskRequest, options?: CreateOptions): Promise<TaskEnvelope | Task> {
-    const headers: Record<string, string> = { 'Idempotency-Key': options?.idempotencyKey ?? randomUUID() };
+    const headers: Record<string, string> = { 'Idempotency-Key': options?.idempotencyKey || randomUUID() };
     if (options?.traceparent) headers['Traceparent'] = options.traceparent;
     return this.send({ method: 'POST', path: '/v1/tasks', headers }, task, options);
   }
@@ -89,14 +91,20 @@ export abstract class WorkCalls extends ControlCalls {
    * answered 503 or 429 are created again, as often as the client's tries allow.
    */
   async createTasks(tasks: readonly CreateTasksItem[], options?: CallOptions): Promise<CreatedTask[]> {
-    const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey ?? randomUUID() }));
+    const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey || randomUUID() }));
     const created: CreatedTask[] = [];
     const { tries, clock } = this.caller.set;
     for (let n = 0, left = keyed.map((_, i) => i); ; n++) {
-      const results = await this.#createBatch(
-        left.map((i) => keyed[i]!),
-        options,
-      );
+      let results: Record<string, unknown>[];
+      try {
+        results = await this.#createBatch(
+          left.map((i) => keyed[i]!),
+          options,
+        );
+      } catch (error) {
+        if (n === 0) throw error;
+        return created; // the results of the others must not be lost
+      }
       left.forEach((i, at) => (created[i] = readResult(results[at]!, Boolean(tasks[i]!.queue))));
       left = left.filter((i) => mayRetry(created[i]!.error));
       if (left.length === 0 || n + 1 >= tries) return created;
@@ -110,21 +118,30 @@ export abstract class WorkCalls extends ControlCalls {
 
   /**
    * Creates a task of a type that waits in a queue. The payload is anything that JSON can hold. Without an idempotency key one is generated,
-   * which makes the client's retries safe.
+   * which makes the client's retries safe. After an error without an answer, or a 503, the task may exist all the same: to repeat such a call
+   * safely, give an idempotency key.
    */
   async enqueue(queue: string, type: string, payload?: unknown, options: EnqueueOptions = {}): Promise<Task> {
-    const { signal, token, ...fields } = options;
+    const { signal, token, traceparent, ...fields } = options;
     const { idempotencyKey, ...request } = itemOf({ ...fields, queue, type, payload }, this.caller.set.clock);
-    return this.createTask(request, { signal, token, idempotencyKey: idempotencyKey ?? undefined });
+    return this.createTask(request, {
+      signal,
+      token,
+      idempotencyKey: idempotencyKey ?? undefined,
+      traceparent: traceparent ?? undefined,
+    });
   }
 
   /**
-   * Creates any number of tasks, in batches, and yields one result for each, in order. It reads as many tasks ahead as fit in one batch: at
-   * most 1,000. Those that are answered 503 or 429 are created again as by createTasks. What remains of a batch when the loop ends early has
-   * been created too.
+   * Creates any number of tasks, in batches of at most 1,000, and yields one result for each, in order: the task, or the error, as with
+   * enqueue. Nothing is created until the results are read. A batch is sent when it is full or the tasks end; what remains of it when the loop
+   * ends early has been created too. Tasks that are answered 503 or 429 are created again as by createTasks. Once the signal or the client has
+   * ended, the loop ends after the batch that was under way.
    */
   enqueueMany(tasks: Iterable<NewTask> | AsyncIterable<NewTask>, options?: CallOptions): AsyncGenerator<EnqueuedTask, void, undefined> {
-    return inBatches(tasks, this.caller.set.clock, (items) => this.createTasks(items, options));
+    const create = async (items: CreateTasksItem[]): Promise<EnqueuedTask[]> =>
+      (await this.createTasks(items, options)).map(({ task, error }) => (task ? { task } : { error: error ?? new AnswerError(noTask) }));
+    return inBatches(tasks, this.caller.set.clock, create, () => this.caller.closing.aborted || Boolean(options?.signal?.aborted));
   }
 
   async #createBatch(tasks: CreateTasksItem[], options: CallOptions | undefined): Promise<Record<string, unknown>[]> {

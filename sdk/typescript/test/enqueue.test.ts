@@ -23,7 +23,7 @@ test('enqueue sends any payload, native times and an idempotency key', async () 
     'mail',
     'send_email',
     { to: 'a@example.com' },
-    { delay: 60_000, deadline, labels: { team: 'billing' } },
+    { delayMs: 60_000, deadline, traceparent: 'tp', labels: { team: 'billing' } },
   );
   assert.equal(task.taskId, 't1');
   assert.deepEqual(JSON.parse(seen[0]!.body!), {
@@ -35,6 +35,7 @@ test('enqueue sends any payload, native times and an idempotency key', async () 
     deadline: deadline.toISOString(),
   });
   await client.enqueue('mail', 'send_email', undefined, { idempotencyKey: 'k' });
+  assert.equal(seen[0]!.headers['Traceparent'], 'tp');
   const keys = seen.map((one) => one.headers['Idempotency-Key']);
   assert.ok(keys[0] && keys[1] === 'k', keys.join(' '));
   await assert.rejects(client.enqueue('', 'send_email'), UsageError);
@@ -44,6 +45,7 @@ test('enqueue sends any payload, native times and an idempotency key', async () 
 
 test('enqueueMany yields one result for each task, in order', async () => {
   const batches: Sent[][] = [];
+  const keys = new Set<string>();
   let refusing = true;
   const times = new Map<string, number>();
   const { fetch } = carrier((one) => {
@@ -51,8 +53,9 @@ test('enqueueMany yields one result for each task, in order', async () => {
     batches.push(tasks);
     assert.ok(tasks.length <= 1000 && one.body!.length < 4 << 20);
     return answer(200, {
-      results: tasks.map(({ type }) => {
+      results: tasks.map(({ type, idempotencyKey }) => {
         times.set(type, (times.get(type) ?? 0) + 1);
+        if (type === '1500') keys.add(idempotencyKey);
         if (refusing && type === '3') return { status: 409, error: 'task_exists', message: 'it exists' };
         if (type === '1500' && times.get(type) === 1) return { status: 503, error: 'store_unavailable', message: 'again' };
         return { status: 201, taskId: type, queue: 'q', state: 'QUEUED' };
@@ -75,6 +78,7 @@ test('enqueueMany yields one result for each task, in order', async () => {
     batches.map((tasks) => tasks.length),
     [999, 1000, 1, 500],
   );
+  assert.equal(keys.size, 1, 'a task that is sent again keeps its key');
   batches.length = 0;
   refusing = false;
   for await (const { error } of client.enqueueMany(numbered(50, 'x'.repeat(200 << 10)))) assert.equal(error, undefined);
@@ -88,6 +92,37 @@ test('enqueueMany yields one result for each task, in order', async () => {
     break;
   }
   assert.equal(batches.length, 1, 'the loop ended at its first result');
+});
+
+test('what was created stays known if the rest is refused, and the loop ends with its signal', async () => {
+  let batches = 0;
+  const enough = new AbortController();
+  const { fetch } = carrier((one) => {
+    const { tasks } = JSON.parse(one.body!) as { tasks: Sent[] };
+    for (const { type, payload } of tasks) assert.deepEqual(payload, { n: Number(type) }, 'as it was when the task was given');
+    if (++batches === 2) return answer(403, { error: 'forbidden', message: 'no' });
+    const results = tasks.map(({ type }) =>
+      type === '1' && batches === 1
+        ? { status: 503, error: 'store_unavailable', message: 'again' }
+        : { status: 201, taskId: type, queue: 'q', state: 'QUEUED' },
+    );
+    return answer(200, { results });
+  });
+  const client = new Client(here, { token: 'tok', fetch });
+  const payload = { n: 0 };
+  function* changing(n: number): Generator<NewTask> {
+    for (let i = 0; i < n; i++) yield { queue: 'q', type: String(i), payload: Object.assign(payload, { n: i }) };
+  }
+  const found: unknown[] = [];
+  for await (const { task, error } of client.enqueueMany(changing(3)))
+    found.push(task?.taskId ?? (hasCode(error, 'store_unavailable') && 503));
+  assert.deepEqual(found, ['0', 503, '2']);
+  let n = 0;
+  for await (const _ of client.enqueueMany(changing(5000), { signal: enough.signal })) {
+    enough.abort();
+    n++;
+  }
+  assert.equal(n, 1000);
 });
 
 test('a batch that fails gives its error to each of its tasks', async () => {

@@ -188,7 +188,7 @@ def write(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=fields_of).encode(
             "utf-8"
         )
-    except (TypeError, ValueError, RecursionError) as error:  # it contains half a surrogate pair
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:  # it contains half a surrogate pair
         raise ConfigurationError(f"the body is not JSON: {error}") from None
 
 

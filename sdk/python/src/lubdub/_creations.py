@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import logging
 import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union, cast
@@ -24,7 +25,8 @@ class NewTask(NamedTuple):
     """A task for enqueue_many.
 
     payload: any value that json can encode, also with dataclasses in it; None: no payload.
-    delay: how long the task waits, from now on by this host's clock, before a worker may claim it: a timedelta, or seconds.
+    delay: how long the task waits, from now on by this host's clock, before a worker may claim it: a timedelta, or seconds. It sets
+    notBefore; with an idempotency_key give not_before instead, since a repeat must be the same request.
     not_before, deadline: the earliest time of the first claim, and when the task fails if it has not finished. Times without a time zone
     are local.
     idempotency_key: makes retries of this creation safe for 24 hours, also from other processes; None: one is generated, which makes the
@@ -47,16 +49,20 @@ class NewTask(NamedTuple):
         """The creation, at a time in seconds since 1970."""
         if not self.queue:
             raise ConfigurationError("a task that waits needs a queue; dispatch() creates one without a queue")
-        delay = self.delay.total_seconds() if isinstance(self.delay, datetime.timedelta) else self.delay
-        fields = {
-            "payload": self.payload,
-            "notBefore": stamp(now + delay) if delay > 0 else time_of(self.not_before),
-            "deadline": time_of(self.deadline),
-            "traceparent": self.traceparent,
-            "idempotencyKey": self.idempotency_key or uuid.uuid4().hex,
-        }
+        more: Dict[str, Any] = dict(self.more or {})
+        try:
+            delay = self.delay.total_seconds() if isinstance(self.delay, datetime.timedelta) else self.delay
+            fields = {
+                "payload": self.payload,
+                "notBefore": stamp(now + delay) if delay > 0 else time_of(self.not_before),
+                "deadline": time_of(self.deadline),
+                "traceparent": self.traceparent,
+                "idempotencyKey": self.idempotency_key or more.get("idempotencyKey") or uuid.uuid4().hex,
+            }
+        except (AttributeError, OSError, OverflowError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"a time of the task is not valid: {error}") from None
         given = {name: value for name, value in fields.items() if value is not None}
-        return {**(self.more or {}), "queue": self.queue, "type": self.type, **given}
+        return {**more, "queue": self.queue, "type": self.type, **given}
 
 
 def time_of(at: Optional[datetime.datetime]) -> Optional[str]:
@@ -64,7 +70,7 @@ def time_of(at: Optional[datetime.datetime]) -> Optional[str]:
 
 
 class Enqueued(NamedTuple):
-    """The result of one task of enqueue_many: exactly one of the two is set. The error is an ApiError if the server refused it."""
+    """The result of one task of enqueue_many: exactly one of the two is set. The error is an ApiError if the server refused the task."""
 
     task: Optional[t.Task] = None
     error: Optional[LubdubError] = None
@@ -124,23 +130,26 @@ class Creations(Calls):
         traceparent: Optional[str] = None,
         more: Optional[t.CreateTaskRequest] = None,
     ) -> t.Task:
-        """Creates a task of a type that waits in a queue. NewTask describes the parameters."""
-        new = NewTask(queue, type, payload, delay, not_before, deadline, idempotency_key, traceparent, more)
+        """Creates a task of a type that waits in a queue. NewTask describes the parameters. After NoAnswer or a status of 503 the task may
+        exist all the same: to repeat such a call safely, give an idempotency_key."""
+        new = NewTask(queue, type, payload, delay, not_before, deadline, idempotency_key, None, more)
         item = new.item(self.caller.clock.wall())
         key = item.pop("idempotencyKey")
-        return cast(t.Task, self.create_task(cast(t.CreateTaskRequest, item), idempotency_key=key))
+        body = cast(t.CreateTaskRequest, item)
+        return cast(t.Task, self.create_task(body, idempotency_key=key, traceparent=traceparent))
 
     def enqueue_many(self, tasks: Iterable[NewTask]) -> Iterator[Enqueued]:
-        """Creates any number of tasks, in batches, and yields one result for each, in order. It reads as many tasks ahead as fit in one
-        batch: at most 1,000. Those that are answered 429 or 503 are created again as by create_tasks. What remains of a batch when the
-        loop ends early has been created too."""
+        """Creates any number of tasks, in batches of at most 1,000, and yields one result for each, in order: the task, or the error, as with
+        enqueue. Nothing is created until the results are read. A batch is sent when it is full or the tasks end; what remains of it when
+        the loop ends early has been created too. Tasks that are answered 429 or 503 are created again as by create_tasks. Once the client
+        is closed, the loop ends after the batch that was under way."""
         batch: List[Union[Dict[str, Any], LubdubError]] = []  # an error is why a task cannot be sent
         size = 0
         for task in tasks:
             one: Union[Dict[str, Any], LubdubError]
             try:
-                one = task.item(self.caller.clock.wall())
-                bytes = len(write(one))
+                text = write(task.item(self.caller.clock.wall()))
+                one, bytes = json.loads(text), len(text)  # a copy: the caller may change the payload while it waits
             except ConfigurationError as error:
                 one, bytes = error, 0
             if size + bytes > MAX_BYTES:
@@ -151,6 +160,8 @@ class Creations(Calls):
             if len(batch) == MAX_TASKS:
                 yield from self._created(batch)
                 batch, size = [], 0
+            if not batch and self.caller.closing.is_set():
+                return
         yield from self._created(batch)
 
     def _created(self, batch: List[Union[Dict[str, Any], LubdubError]]) -> Iterator[Enqueued]:
@@ -187,7 +198,8 @@ class Creations(Calls):
 
 def created(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """What one result of create_tasks created: an envelope or a task; a refusal is raised."""
-    status = int(result.get("status") or 0)
+    found = result.get("status")
+    status = found if isinstance(found, int) else 0
     if status // 100 == 2:
         return result
     raise refusal("POST /v1/tasks:batch", status, {}, write(dict(result)))
