@@ -93,7 +93,7 @@ test('all is well, then the brake holds, then Redis is frozen and comes back', a
       await p.shows('the brake holds', finds('brake', 'warn'));
       assert.match(
         await p.banner.textContent(),
-        /brake check the network between the workers and Lubdub, and the hosts listed by lubdub worker ls --silent; if all of them are dead, release the brake, which declares them dead at once: lubdub system release --tenant/,
+        /brake check the network between the workers and Lubdub, and the hosts listed by lubdub worker ls --silent; only if all of them are dead, declare them dead immediately: lubdub system release --tenant/,
       );
     }
   } finally {
