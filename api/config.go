@@ -32,7 +32,7 @@ type Config struct {
 	Gatherer   prometheus.Gatherer   // the source of /metrics; nil: the Registerer if it is a Gatherer, else none
 
 	TokenCacheSize int // verified tokens kept, about 1 KB each, rounded up to a power of two; required
-	MaxConns       int // open connections; beyond them an idle one is closed, or if there is none, the new one is answered 503; required
+	MaxConns       int // open connections; beyond them an idle one is closed; if none is idle, the new one is answered 503; required
 	MaxControl     int // concurrent requests of the control plane; one more is answered 503; 0: a sixteenth of MaxConns, at least 16
 	MaxStreams     int // concurrent event streams; one more is answered 503; 0: half of MaxConns, at least 16
 	MaxBodyBytes   int // memory of all request bodies above 16 KiB together; beyond it a request is answered 503; 0: 256 MiB. Tests set less

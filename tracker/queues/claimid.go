@@ -22,7 +22,7 @@ func (s *Service) claimTurn() time.Duration { return s.store.Timeout() * 3 / 2 }
 
 // identify starts the claim under its ID. If an earlier request with this ID has taken tasks, this one returns the same tasks:
 // those that the worker still holds according to the held sets, whatever the result of that request, and whether the worker lives.
-// `counted` runs with the first step; nil: there is none.
+// `counted` runs with the first step, unless it is nil.
 func (c *claim) identify(ctx context.Context, counted *count) (answered bool, tasks []*model.Envelope, err error) {
 	var also []*store.Call
 	if counted != nil {
