@@ -54,8 +54,9 @@ test: deps ## run the tests of every package, on miniredis and on a real Redis (
 
 # The detector does not observe gopher-lua, which interprets scripts for miniredis in one goroutine: that saves a fifth of the time there.
 RACE := -race -gcflags='github.com/yuin/gopher-lua/...=-race=false' -vet=off -ldflags='-s -w' -count=1 -timeout 20m
-# Tests that run only here call testenv.OnlyAll.
-test-all: deps ## run all tests with the race detector, including those that need load, time or many seeds
+# Tests that run only here call testenv.OnlyAll. Most tests run on Redis only with the race detector (redistest.Each).
+test-all: deps ## after 'make test': run all tests with the race detector, including those that need load, time or many seeds
+	go test -vet=off -ldflags='-s -w' -count=1 -p 1 -timeout 10m -run '^TestScripts' ./tracker/... # see testenv.MeasuresScripts
 	go test $(RACE) ./cmd/lubdub # separately: these tests run whole deployments, which time out if other tests use the CPU
 	go test $(RACE) $$(go list $(PACKAGES) | grep -v /cmd/lubdub$$)
 

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -118,7 +119,7 @@ func manyBeats(t testing.TB, n int) *hot {
 }
 
 func TestABeatAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates, and lets pools forget")
 	}
 	h := singleBeat(t)
@@ -130,7 +131,7 @@ func TestABeatAllocatesNothing(t *testing.T) {
 
 // What a batch itself costs must not grow with its beats.
 func TestABeatInABatchAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates, and lets pools forget")
 	}
 	allocs := func(n int) float64 {

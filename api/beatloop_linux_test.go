@@ -92,7 +92,7 @@ func TestTheLoopAnswersAsFasthttpDoes(t *testing.T) {
 	for name, s := range w.streams(t) {
 		t.Run(name, func(t *testing.T) {
 			w.exchange(t, s)
-			step := 1 + len(s)/testenv.Of(30, 150)
+			step := 1 + len(s)/testenv.Of(t, 30, 150)
 			for cut := 1; cut < len(s) && !t.Failed(); cut += step {
 				w.exchange(t, s[:cut], s[cut:])
 			}
@@ -317,7 +317,7 @@ var slow = regexp.MustCompile(`(?i)claim|events|100-continue`)
 
 // A beat through the loop allocates nothing, from its first byte to its answer's last.
 func TestABeatOnTheLoopAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates, and lets pools forget")
 	}
 	w := newTwin(t, func(c *Config) { c.Services = quietServices(&fakeTracker{}) })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -100,7 +101,7 @@ func TestCreationsOfABatchCountOneByOne(t *testing.T) {
 }
 
 func TestALimitedBeatAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		return // the race detector allocates
 	}
 	h := singleBeat(t, func(c *Config) { c.TenantBeats = 10_000_000 })

@@ -20,9 +20,10 @@ import (
 // list has.
 func TestNumbersAreWhatTheirListsHave(t *testing.T) {
 	t.Parallel()
+	rounds := testenv.Of(t, 5, 15)
 	inMemory(t, func(t *testing.T, l *live) {
 		f := &fleet{live: l, rng: rand.New(rand.NewPCG(1, 2)), held: map[string][]v1.TaskEnvelope{}}
-		for range testenv.Of(5, 15) {
+		for range rounds {
 			for range 15 {
 				f.act()
 			}

@@ -71,6 +71,7 @@ func (h *beatingTask) off() time.Duration {
 // a tenth. Heartbeats while time is paused, or in the same ms of shard time, are left out: they count as one moment.
 func TestLastHeartbeatTimeIsReportedCorrectly(t *testing.T) {
 	t.Parallel()
+	steps := testenv.Of(t, 100, 1000)
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		k := &shardClock{T: t, store: s}
 		k.tick("a")
@@ -84,7 +85,7 @@ func TestLastHeartbeatTimeIsReportedCorrectly(t *testing.T) {
 		between := func(least, most int) int { return least + random.IntN(most-least) }
 		var pausedUntil, lastBeat time.Time
 		var story []string
-		for range testenv.Of(100, 1000) {
+		for range steps {
 			did := ""
 			switch act := random.IntN(12); {
 			case act < 4:

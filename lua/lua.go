@@ -90,12 +90,12 @@ func WakeChannel(database int) string {
 
 // For returns the scripts for a deployment.
 func (s *Set) For(d Deployment) *Set {
-	own := strings.NewReplacer(
-		wakeChannel, "'"+WakeChannel(d.Database)+"'",
-		eventsMost(leastEventsPerShard), eventsMost(cmp.Or(d.EventsPerShard, leastEventsPerShard)))
+	channel, events := "'"+WakeChannel(d.Database)+"'", eventsMost(cmp.Or(d.EventsPerShard, leastEventsPerShard))
 	set := &Set{byName: make(map[string]*Script, len(s.byName)), names: s.names}
 	for name, script := range s.byName {
-		if src := own.Replace(script.Source); src != script.Source {
+		src := strings.ReplaceAll(script.Source, wakeChannel, channel)
+		src = strings.ReplaceAll(src, eventsMost(leastEventsPerShard), events)
+		if src != script.Source {
 			script = newScript(name, src)
 		}
 		set.byName[name] = script

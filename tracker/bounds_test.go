@@ -54,8 +54,9 @@ type bounds struct {
 
 // Every operation runs in a store that is full of everything, and on the largest possible task, worker, machine and queue. Each script's
 // calls are measured one by one, in CPU time of Redis, so that other load on the host does not matter.
-func TestEveryScriptIsBounded(t *testing.T) {
+func TestScriptsAreBounded(t *testing.T) {
 	testenv.OnlyAll(t)
+	testenv.MeasuresScripts(t)
 	redistest.Measured(t, everyScript)
 }
 

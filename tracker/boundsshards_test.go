@@ -19,6 +19,7 @@ import (
 // On one server a script may cover many shards: it stays within the bounds when each of them has the largest reply.
 func TestScriptsAboutManyShardsAreBounded(t *testing.T) {
 	testenv.OnlyAll(t)
+	testenv.MeasuresScripts(t)
 	const shards = 64
 	store, server := redistest.Alone(t)
 	h := trackertest.NewHarness(t, store, trackertest.Braked, func(o *tracker.Options) { o.Shards = shards })

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -27,6 +28,7 @@ import (
 // attempt number, and none is claimed by a worker that cannot run it.
 func TestFleetModel(t *testing.T) {
 	t.Parallel()
+	testenv.LongerInAll(t)
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		rapid.Check(t, func(rt *rapid.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/lua"
 )
 
@@ -38,10 +39,16 @@ type Option int
 // WallClock leaves the store's real clock in place, and so runs the scripts exactly as production does.
 const WallClock Option = 1
 
-// Each runs a test on every kind of store.
+// Each runs a test on every kind of store. The race detector makes the Lua of miniredis several times slower and observes the same
+// code of Lubdub on Redis, so with it a test runs on miniredis only if it is longer then than it was in `make test`.
 func Each(t *testing.T, test func(t *testing.T, s *Store), opts ...Option) {
 	t.Helper()
-	t.Run("miniredis", func(t *testing.T) { test(t, Miniredis(t, opts...)) })
+	t.Run("miniredis", func(t *testing.T) {
+		if testenv.Race && !testenv.IsLongerInAll(t) {
+			t.Skip("`make test` runs it on miniredis; with the race detector it runs on Redis")
+		}
+		test(t, Miniredis(t, opts...))
+	})
 	t.Run("redis", func(t *testing.T) { test(t, Real(t, opts...)) })
 }
 

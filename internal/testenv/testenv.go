@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,17 +21,48 @@ func All() bool { return os.Getenv(all) != "" }
 // OnlyAll skips a test that needs load, much time or many seeds, unless tests run in full.
 func OnlyAll(t testing.TB) {
 	t.Helper()
+	LongerInAll(t)
 	if !All() {
 		t.Skip("`make test-all` runs it, or " + all + "=1")
 	}
 }
 
 // Of returns how many repetitions a test runs: few, or as many as in `make test-all`.
-func Of(few, many int) int {
+func Of(t testing.TB, few, many int) int {
+	LongerInAll(t)
 	if All() {
 		return many
 	}
 	return few
+}
+
+// LongerInAll declares that `make test-all` tests more than `make test` does, so that the race detector is no reason to leave out
+// miniredis. The test calls it, OnlyAll or Of before redistest.Each.
+func LongerInAll(t testing.TB) { longer.Store(testOf(t), true) }
+
+// IsLongerInAll reports whether the test, or the test that it is part of, is declared so.
+func IsLongerInAll(t testing.TB) bool {
+	_, is := longer.Load(testOf(t))
+	return is
+}
+
+var longer sync.Map // names of tests
+
+// MeasuresScripts declares that a test measures how long scripts take in Redis. The race detector would only delay it, so `make test-all`
+// runs these tests without it, by their names, which begin with TestScripts.
+func MeasuresScripts(t testing.TB) {
+	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestScripts") {
+		t.Fatal("the test measures scripts, so its name must begin with TestScripts")
+	}
+	if Race {
+		t.Skip("it measures Redis: `make test-all` runs it without the race detector")
+	}
+}
+
+func testOf(t testing.TB) string {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	return name
 }
 
 // Program builds a command of this repository, such as lubdub, from the current sources, and returns its path. With -short it skips the

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -40,7 +41,7 @@ func TestTurns(t *testing.T) {
 
 // A flush in steady state allocates for go-redis only: a fixed number of times, however many beats it contains.
 func TestFlushAllocations(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
 	s := redistest.Real(t, redistest.WallClock)

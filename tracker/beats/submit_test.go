@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -276,7 +277,7 @@ func TestConcurrentSubmits(t *testing.T) {
 
 // Submit does not allocate for each beat.
 func TestSubmitAllocations(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates, and lets pools forget")
 	}
 	s := redistest.Real(t, redistest.WallClock)

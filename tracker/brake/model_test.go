@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
@@ -17,6 +18,7 @@ import (
 // that has sent a heartbeat since it was last held is held; every other overdue member expires.
 func TestBrakeModel(t *testing.T) {
 	t.Parallel()
+	testenv.LongerInAll(t)
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		rapid.Check(t, func(rt *rapid.T) {
 			if err := s.Client.FlushDB(t.Context()).Err(); err != nil {

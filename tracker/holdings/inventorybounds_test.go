@@ -68,6 +68,7 @@ func TestManyNoticesTakeLittleTime(t *testing.T) {
 // Scripts for the largest inventory, and for everything that it misses, are short.
 func TestScriptsAboutTheLargestInventoryAreShort(t *testing.T) {
 	testenv.OnlyAll(t)
+	testenv.MeasuresScripts(t)
 	t.Parallel()
 	h := trackertest.Timed(t)
 	r := h.MustRegister(func(n *model.NewWorker) { n.MaxConcurrent = model.MaxMaxConcurrent })

@@ -68,6 +68,7 @@ func TestMoreLabelSetsThanAreRemembered(t *testing.T) {
 // The scripts about the largest sets of labels, and about a worker that can run a thousand types, are short.
 func TestScriptsAboutTheLargestClassesAreShort(t *testing.T) {
 	testenv.OnlyAll(t)
+	testenv.MeasuresScripts(t)
 	t.Parallel()
 	h := trackertest.Timed(t)
 	h.FillQueue(2000, func(i int, n *model.NewTask) {

@@ -224,6 +224,7 @@ func TestATenantHasSoManyWorkers(t *testing.T) {
 // Counting a tenant's usage is fast, however many workspaces it has and whatever the size of its tasks.
 func TestScriptsAboutWhatATenantHasAreShort(t *testing.T) {
 	testenv.OnlyAll(t)
+	testenv.MeasuresScripts(t)
 	t.Parallel()
 	h := trackertest.Timed(t, func(o *tracker.Options) { o.TenantTasks, o.TenantBytes, o.TenantWorkers = 1_000_000, 1<<50, 1_000_000 })
 	h.FillQueue(20_000, func(i int, n *model.NewTask) { n.Scope.Workspace = fmt.Sprintf("ws-%d", i) })

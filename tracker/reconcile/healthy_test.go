@@ -48,11 +48,11 @@ func TestReconcilerLeavesNoShardOut(t *testing.T) {
 // There is nothing to repair in a healthy store, whatever happens in it meanwhile.
 func TestReconcilerLeavesAHealthyStoreAlone(t *testing.T) {
 	t.Parallel()
+	rounds := testenv.Of(t, 10, 40)
 	trackertest.Claims(t, func(c *trackertest.Fleet) {
 		for i := range 4 {
 			c.Hire(fmt.Sprintf("w%d", i))
 		}
-		rounds := testenv.Of(10, 40)
 		var busy, clock sync.WaitGroup
 		for i := range 4 {
 			busy.Go(func() {

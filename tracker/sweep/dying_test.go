@@ -21,8 +21,9 @@ import (
 // attempts are taken exactly once.
 func TestASweeperDiesBetweenAnyTwoSteps(t *testing.T) {
 	t.Parallel()
+	every := testenv.Of(t, 6, 1)
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
-		for calls := rand.IntN(testenv.Of(6, 1)); !recoverAfterDeath(t, s, calls); calls += testenv.Of(6, 1) {
+		for calls := rand.IntN(every); !recoverAfterDeath(t, s, calls); calls += every {
 			if calls > 500 {
 				t.Fatal("a sweep takes more than 500 calls")
 			}

@@ -25,13 +25,14 @@ import (
 // exactly once, and the dead worker claims none in between.
 func TestRecoveryIsResumedAfterEachStep(t *testing.T) {
 	t.Parallel()
+	every := testenv.Of(t, 5, 1)
 	redistest.Each(t, func(t *testing.T, s *redistest.Store) {
 		// A sweeper that survives shows how many steps a whole recovery has.
 		total := dieAfter(t, s, 1<<30)
 		if total < 12 {
 			t.Fatalf("a recovery over two shards has %d steps", total)
 		}
-		stride := testenv.Of(5, 1)
+		stride := every
 		if s.Kind == "miniredis" {
 			stride *= 4 // it is slow; other runs cover the other steps
 		}

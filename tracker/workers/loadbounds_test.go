@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -12,6 +13,7 @@ import (
 
 // Counting what many workers hold is fast, both with a scan of everything held and with a count for each worker.
 func TestScriptsAboutLoadsAreShort(t *testing.T) {
+	testenv.MeasuresScripts(t)
 	t.Parallel()
 	h := trackertest.Timed(t, func(o *tracker.Options) { o.Shards = 1 })
 	const count = 1100

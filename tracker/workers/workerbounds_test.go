@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -46,6 +47,7 @@ func TestWorkerRecordIsBounded(t *testing.T) {
 
 // No matter how large and how many its workers are, a tenant's requests about them occupy Redis only briefly.
 func TestScriptsAboutTheLargestWorkersAreShort(t *testing.T) {
+	testenv.MeasuresScripts(t)
 	t.Parallel()
 	h := trackertest.Timed(t)
 	n := largestWorker(t)

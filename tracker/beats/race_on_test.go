@@ -1,5 +1,0 @@
-//go:build race
-
-package beats_test
-
-const raceEnabled = true
