@@ -194,11 +194,15 @@ func (f *fakeTracker) Cancel(_ context.Context, s model.Scope, id string, how mo
 	return t, nil
 }
 
-func (f *fakeTracker) Get(_ context.Context, s model.Scope, id string) (*model.Task, error) {
+func (f *fakeTracker) GetWhenEnded(_ context.Context, s model.Scope, id string, _ time.Duration) (*model.Task, error) {
 	if f.get != nil {
 		return f.get(s, id)
 	}
 	return fakeTask(model.NewTask{Scope: s, TaskID: id}), nil
+}
+
+func (f *fakeTracker) Wait(_ context.Context, r tasks.WaitRequest) (*tasks.Ended, error) {
+	return &tasks.Ended{NotFound: r.TaskIDs}, nil
 }
 
 func (f *fakeTracker) List(ctx context.Context, filter model.TaskFilter) (*model.TaskPage, error) {

@@ -127,9 +127,11 @@ func (r *refusingTracker) Cancel(context.Context, model.Scope, string, model.Can
 	return nil, r.err
 }
 
-func (r *refusingTracker) Get(context.Context, model.Scope, string) (*model.Task, error) {
+func (r *refusingTracker) GetWhenEnded(context.Context, model.Scope, string, time.Duration) (*model.Task, error) {
 	return nil, r.err
 }
+
+func (r *refusingTracker) Wait(context.Context, tasks.WaitRequest) (*tasks.Ended, error) { return nil, r.err }
 
 func (r *refusingTracker) List(context.Context, model.TaskFilter) (*model.TaskPage, error) {
 	return nil, r.err

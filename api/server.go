@@ -115,7 +115,7 @@ func (s *Server) mount() (err error) {
 		return err
 	}
 	envelopes := convert.Envelopes{Keys: cfg.Keys, PublicURL: cfg.PublicURL}
-	tasks, err := tasks.New(of.Tasks, of.Beats, envelopes, cfg.Registerer)
+	tasks, err := tasks.New(of.Tasks, of.Beats, envelopes, overloaded("awaited_tasks"), cfg.Registerer)
 	if err != nil {
 		return err
 	}

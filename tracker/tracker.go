@@ -120,7 +120,6 @@ func (t *Tracker) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() {
 		t.Events.Close()
-		t.Queues.Close()
 		closed <- t.Store.Close()
 	}()
 	select {

@@ -132,10 +132,10 @@ func (req *Request) dispatch() (status int, body any, err error) {
 		return 0, nil, err
 	}
 	if yields {
-		if r := req.API.Control.Enter(req.Caller); r != nil {
+		if r := req.enterControl(); r != nil {
 			return 0, nil, r
 		}
-		defer req.API.Control.Leave(req.Caller)
+		defer req.leaveControl()
 	}
 	if err := req.parseQuery(query); err != nil {
 		return 0, nil, err

@@ -21,6 +21,32 @@ type Admission struct {
 	refused func()
 }
 
+// enterControl admits a request whose route yields to heartbeats, until leaveControl.
+func (req *Request) enterControl() *Refusal {
+	r := req.API.Control.Enter(req.Caller)
+	req.inControl = r == nil
+	return r
+}
+
+func (req *Request) leaveControl() {
+	if req.inControl {
+		req.API.Control.Leave(req.Caller)
+	}
+	req.inControl = false
+}
+
+// EnterWait admits a request that is about to wait for n things, or returns the refusal. It uses no CPU meanwhile, so it gives back its
+// place among the requests of the control plane. An admitted request must call leave.
+func (req *Request) EnterWait(p *shares.Pool, n int, what, setting string, refused func()) (leave func(), r *Refusal) {
+	who := req.Caller.Holder()
+	if level := p.Take(who, int64(n)); level != shares.Granted {
+		refused()
+		return nil, OverShare(level, p, what, setting)
+	}
+	req.leaveControl()
+	return func() { p.Release(who, int64(n)) }, nil
+}
+
 // full returns the refusal if the total limit is reached.
 func (a *Admission) full() *Refusal {
 	if a.Places.Used() < a.Places.Limit() {

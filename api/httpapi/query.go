@@ -157,6 +157,24 @@ func (p *Parameters) Time(name string) time.Time {
 	return t.Time
 }
 
+// Wait returns waitMs, 0 if absent.
+func (p *Parameters) Wait() time.Duration {
+	if !p.Has("waitMs") {
+		return 0
+	}
+	n, err := strconv.ParseInt(p.Get("waitMs"), 10, 64)
+	if err != nil {
+		p.Refuse(InvalidField("waitMs", "waitMs is not a number of milliseconds; use 0 to 60000"))
+		return 0
+	}
+	var d Durations
+	wait := d.OrDefault("waitMs", &n, time.Millisecond, 0)
+	if p.Err == nil {
+		p.Err = d.Err
+	}
+	return wait
+}
+
 // Descending reports whether the list is to be in descending order.
 func (p *Parameters) Descending() bool { return WordOf(p, "order", "asc", "desc") == "desc" }
 

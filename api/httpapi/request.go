@@ -27,6 +27,8 @@ type Request struct {
 	Caller  *Principal     // the client; nil if the route needs no token, or one for each item
 	Attempt *model.Attempt // with ForTask: the attempt of the token
 	Bulk    *BulkResult    // the result of an operation on many objects; nil: none
+
+	inControl bool // it has a place among the requests of the control plane
 }
 
 // Local returns the request's arrival by this process's clock, for limits that this process alone counts.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/internal/shares"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -147,9 +146,5 @@ func (h *Handlers) enterClaim(req *httpapi.Request, wait time.Duration) (leave f
 	if wait < httpapi.ShortWait {
 		return func() { req.API.Control.Leave(req.Caller) }, req.API.Control.Enter(req.Caller)
 	}
-	if level := h.Waiting.Take(req.Caller.Holder(), 1); level != shares.Granted {
-		h.Refused()
-		return nil, httpapi.OverShare(level, h.Waiting, "waiting claims", "max-connections")
-	}
-	return func() { h.Waiting.Release(req.Caller.Holder(), 1) }, nil
+	return req.EnterWait(h.Waiting, 1, "waiting claims", "max-connections", h.Refused)
 }

@@ -72,8 +72,20 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/v1/tasks/{taskId}", Op: "getTask", Handle: h.get,
 			Tag: "tasks", Answers: map[int]any{200: v1.Task{}}, Errors: []int{404},
-			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks,
+			Query:  []httpapi.Param{waitMs},
+			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks, Waits: true,
 			Summary: "Read a task",
+			Description: "With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or else with its " +
+				"state at the end of that time. POST /v1/tasks:wait waits for many tasks.",
+		},
+		{
+			Method: "POST", Pattern: "/v1/tasks:wait", Op: "waitTasks", Handle: h.wait,
+			Tag: "tasks", Body: v1.WaitTasksRequest{}, Answers: map[int]any{200: v1.WaitTasksResponse{}},
+			Examples: map[string]string{"two": `{"taskIds":["task_1","task_2"],"waitMs":30000}`},
+			Access:   httpapi.ForControl, Needs: httpapi.MayReadTasks, Waits: true,
+			Summary: "Wait for the ends of tasks",
+			Description: "The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, " +
+				"and has all of these; it is empty if waitMs is over before. Repeat the request with the other ids.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/cancel", Op: "cancelTask", Handle: h.cancel,
@@ -155,6 +167,10 @@ var (
 	finishedBefore = httpapi.Param{
 		Name: "finishedBefore", Schema: httpapi.Of("string").With("format", "date-time"),
 		Description: "Only tasks that ended before this time, in the order of their ends.",
+	}
+	waitMs = httpapi.Param{
+		Name: "waitMs", Schema: httpapi.Of("integer").With("minimum", 0).With("maximum", 60000),
+		Description: "How long to wait until the task has ended. Default 0: not at all.",
 	}
 	traceparent = httpapi.Param{
 		Name: "traceparent", Schema: httpapi.Of("string"),

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
 )
 
 // list answers GET /v1/tasks.
@@ -75,11 +77,63 @@ func (h *Handlers) get(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	t, err := h.tasks.Get(req.Context(), scope, req.ID)
-	if err != nil {
+	p := httpapi.Parameters{Values: req.Query}
+	wait := p.Wait()
+	if p.Err != nil {
+		return 0, nil, p.Err
+	}
+	var t *model.Task
+	if err := h.await(req, 1, wait, func(ctx context.Context) (err error) {
+		t, err = h.tasks.GetWhenEnded(ctx, scope, req.ID, wait)
+		return err
+	}); err != nil {
 		return 0, nil, err
 	}
 	return fasthttp.StatusOK, taskView(t, true), nil
+}
+
+// wait answers POST /v1/tasks:wait.
+func (h *Handlers) wait(req *httpapi.Request) (int, any, error) {
+	var body v1.WaitTasksRequest
+	if err := req.Strict(&body); err != nil {
+		return 0, nil, err
+	}
+	scope, err := req.Scope("", "")
+	if err != nil {
+		return 0, nil, err
+	}
+	var d httpapi.Durations
+	r := tasks.WaitRequest{Scope: scope, TaskIDs: body.TaskIDs, Wait: d.OrDefault("waitMs", body.WaitMs, time.Millisecond, 0)}
+	if d.Err != nil {
+		return 0, nil, d.Err
+	}
+	if err := r.Validate(); err != nil {
+		return 0, nil, err
+	}
+	var ended *tasks.Ended
+	if err := h.await(req, len(r.TaskIDs), r.Wait, func(ctx context.Context) (err error) {
+		ended, err = h.tasks.Wait(ctx, r)
+		return err
+	}); err != nil {
+		return 0, nil, err
+	}
+	answer := v1.WaitTasksResponse{Tasks: make([]v1.Task, len(ended.Tasks)), NotFound: append([]string{}, ended.NotFound...)}
+	for i, t := range ended.Tasks {
+		answer.Tasks[i] = *taskView(t, false)
+	}
+	return fasthttp.StatusOK, answer, nil
+}
+
+// await runs a request that may wait for the ends of n tasks.
+func (h *Handlers) await(req *httpapi.Request, n int, wait time.Duration, do func(context.Context) error) error {
+	if wait >= httpapi.ShortWait {
+		leave, r := req.EnterWait(h.awaited, n, "awaited tasks", "fixed", h.refused)
+		if r != nil {
+			return r
+		}
+		defer leave()
+	}
+	return req.WhileValid(wait > 0, do)
 }
 
 // getRun answers GET /v1/runs/{runId}.

@@ -18,6 +18,7 @@ local function finish(task, state, reason, retention)
   if f.pl then write('ZREM', DUE, 'p:' .. task.name) end
   if f.x then write('ZREM', DUE, 'd:' .. task.name) end
   write('ZADD', DUE, digits(now + retention), 'x:' .. task.name)
+  if f.aw then wake_awaiting(task) end
 end
 
 local RESULT = {'output', 'metrics', 'phase', 'partial', 'error', 'cancelReason'}

@@ -10,7 +10,7 @@
 --   nb when it may start at the earliest; n when its next attempt may start; cr when a cancel was requested; rd since when it
 --   has been ready to be claimed; r why it failed or was requeued; bh score that the mass-expiry brake gave the attempt, shard
 --   time; bb its last heartbeat before that, shard time; sc schedule that it is a fire of; z class and bytes of its documents
---   and history.
+--   and history; aw 1: a request waits, or has waited, for its end (await.lua).
 --#include lib/event.lua
 --#include lib/record.lua
 --#include lib/queue.lua

@@ -11,6 +11,6 @@ import (
 // Reading any stored bytes returns a value or an error.
 func FuzzStored(f *testing.F) {
 	storedtest.Read(f, func(t *testing.T, text string) {
-		(&listener{queues: &Service{store: &store.Store{Keyspace: &store.Keyspace{Keys: make([]*schema.ShardKeys, 2)}}}}).receive(text)
+		(&Service{store: &store.Store{Keyspace: &store.Keyspace{Keys: make([]*schema.ShardKeys, 2)}}}).receive(text)
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // nudges are the waiting claims of this replica, by worker. Changes that affect them (a drain, the end of the worker, the end of
-// an attempt of a full worker) are announced on the channel that also wakes claims (wake.go).
+// an attempt of a full worker) are announced on the channel that also wakes claims (lua/lib/wake.lua).
 type nudges struct {
 	mu sync.Mutex
 	of map[string]map[*claim]bool // <scope>/<worker>
@@ -18,7 +18,7 @@ type nudges struct {
 
 // join registers a claim for nudges; call leave when it is over.
 func (n *nudges) join(c *claim) (leave func()) {
-	c.queues.listener.start()
+	c.queues.store.ListenForWakes()
 	name := schema.TaskName(c.Scope, c.WorkerID)
 	c.nudge = make(chan struct{}, 1)
 	n.mu.Lock()

@@ -18,7 +18,7 @@ type Options struct {
 }
 
 // Service hands the waiting tasks of queues to the workers that claim them. Its methods may be called from any goroutine;
-// waitlists, listener, nudges and the cache have their own locks.
+// waitlists, nudges and the cache have their own locks.
 type Service struct {
 	store      *store.Store
 	holdings   *holdings.Service
@@ -27,7 +27,6 @@ type Service struct {
 	scripts    *scripts
 	metrics    *metrics
 	waitlists  waitlists
-	listener   listener
 	nudges     nudges
 	labelCache *lru.Cache[string, map[string]string] // labels by their hash
 	able       *lru.Cache[string, *ability]          // by its hash too
@@ -36,15 +35,12 @@ type Service struct {
 	safety     time.Duration                         // the same
 }
 
-// New creates the service; close it after use.
+// New creates the service.
 func New(s *store.Store, h *holdings.Service, w *workers.Service, t *tasks.Service, o Options) *Service {
 	made := &Service{
 		store: s, holdings: h, workers: w, tasks: t, scripts: newScripts(s.Scripts), metrics: newMetrics(o.Registerer),
 		labelCache: newLabelCache(), able: newAbleCache(), last: newLastCache(), fullRetry: fullRetry, safety: safetyPeriod,
 	}
-	made.listener.queues = made
+	s.OnWake(made.recheck, made.receive)
 	return made
 }
-
-// Close stops listening for tasks that become ready.
-func (s *Service) Close() { s.listener.close() }

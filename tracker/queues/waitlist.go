@@ -110,7 +110,7 @@ func (l *waitlist) empty() bool {
 
 func (l *waitlist) join(c *claim, places int) *waitingClaim {
 	w := &waitingClaim{ClaimRequest: c.ClaimRequest, list: l, can: c.can, places: places, offers: make(chan *offer, 2), fresh: true}
-	l.queues.listener.start()
+	l.queues.store.ListenForWakes()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.Wait > 0 && time.Since(l.emptySince) < l.queues.safety {

@@ -46,6 +46,7 @@ const (
 	TaskBrakeLastBeat      = "bb" // its last beat before that, shard time
 	TaskSchedule           = "sc" // schedule that created it
 	TaskSize               = "z"  // class and bytes of its documents and history
+	TaskAwaited            = "aw" // 1: a request waits, or has waited, for its end
 )
 
 // These are the fields of doc:<scope>/<task>, the parts of a task that may be long.

@@ -50,6 +50,7 @@ type Store struct {
 
 	stop     context.CancelFunc // ends the watches
 	watching sync.WaitGroup     // the watches for eviction and newer versions
+	wakes    wakes
 }
 
 // newStore connects the parts of a store. It has no shards yet.
@@ -144,6 +145,7 @@ func (s *Store) Close() error {
 	if s.stop != nil {
 		s.stop()
 	}
+	s.wakes.close()
 	s.topology.close()
 	s.breakdown.background.Wait()
 	s.watching.Wait()

@@ -6,9 +6,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Subscribe receives what scripts publish on a channel until ctx ends. Its first function is called at the start and after every
+// subscribe receives what scripts publish on a channel until ctx ends. Its first function is called at the start and after every
 // reconnect, since messages may have been missed. On Cluster one node is enough: messages reach all of them.
-func (s *servers) Subscribe(ctx context.Context, channel string, onConnect func(), onMessage func(payload string)) {
+func (s *servers) subscribe(ctx context.Context, channel string, onConnect func(), onMessage func(payload string)) {
 	var sub *redis.PubSub
 	if s.cluster != nil {
 		sub = s.cluster.Subscribe(ctx, channel)

@@ -14,13 +14,13 @@ import (
 // scripts are the Lua scripts of this package. The positions of their arguments and of the values in their replies are known in
 // this file only.
 type scripts struct {
-	cancel, create, get, idempotencyKey, names, nextAttempt, states *lua.Script
+	await, cancel, create, get, idempotencyKey, names, nextAttempt, states *lua.Script
 }
 
 func newScripts(set *lua.Set) *scripts {
 	return &scripts{
-		cancel: set.Get("cancel"), create: set.Get("create"), get: set.Get("get"), idempotencyKey: set.Get("idempotency_key"),
-		names: set.Get("names"), nextAttempt: set.Get("next_attempt"), states: set.Get("states"),
+		await: set.Get("await"), cancel: set.Get("cancel"), create: set.Get("create"), get: set.Get("get"),
+		idempotencyKey: set.Get("idempotency_key"), names: set.Get("names"), nextAttempt: set.Get("next_attempt"), states: set.Get("states"),
 	}
 }
 
@@ -160,12 +160,7 @@ const namesAtOnce = 200
 
 // namesCall reads what identifies the other keys of tasks of one shard, and further fields of their records.
 func (s *Service) namesCall(refs []*schema.TaskRef, fields ...any) *store.Call {
-	shard := refs[0].Shard
-	keys := make([]string, len(refs))
-	for i, r := range refs {
-		keys[i] = s.store.Keys[shard].Task(schema.TaskName(r.Scope, r.ID))
-	}
-	return store.NewCall(shard, s.scripts.names, keys, fields...)
+	return store.NewCall(refs[0].Shard, s.scripts.names, s.recordsOf(refs), fields...)
 }
 
 // readNames resolves the refs of the call and returns the values of the further fields of each.
@@ -183,11 +178,21 @@ func readNames(re store.Reply, refs []*schema.TaskRef, fields int) (values [][]s
 
 // statesCall reads the states of tasks of one shard.
 func (s *Service) statesCall(refs []*schema.TaskRef) *store.Call {
+	return store.NewCall(refs[0].Shard, s.scripts.states, s.recordsOf(refs))
+}
+
+// awaitCall reads them too, and has the ends of unfinished tasks announced.
+func (s *Service) awaitCall(refs []*schema.TaskRef) *store.Call {
+	return store.NewCall(refs[0].Shard, s.scripts.await, s.recordsOf(refs))
+}
+
+// recordsOf returns the keys of the records of tasks of one shard.
+func (s *Service) recordsOf(refs []*schema.TaskRef) []string {
 	keys := make([]string, len(refs))
 	for i, r := range refs {
 		keys[i] = s.store.Keys[r.Shard].Task(schema.TaskName(r.Scope, r.ID))
 	}
-	return store.NewCall(refs[0].Shard, s.scripts.states, keys)
+	return keys
 }
 
 // readStates returns the state of each of them.

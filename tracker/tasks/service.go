@@ -15,8 +15,7 @@ type Options struct {
 	FinishedRetention time.Duration // how long finished tasks are kept
 }
 
-// Service creates, reads, lists and cancels tasks and makes their attempts. Its methods may be called from any goroutine: all it
-// has is set when it is made.
+// Service creates, reads, lists and cancels tasks and makes their attempts. Its methods may be called from any goroutine.
 type Service struct {
 	store    *store.Store
 	beats    *beats.Service
@@ -25,9 +24,15 @@ type Service struct {
 	workers  *workers.Service
 	scripts  *scripts
 	opts     Options
+	awaiting awaiting
 }
 
 // New makes the service.
 func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, w *workers.Service, o Options) *Service {
-	return &Service{store: s, beats: b, holdings: h, quotas: q, workers: w, scripts: newScripts(s.Scripts), opts: o}
+	made := &Service{
+		store: s, beats: b, holdings: h, quotas: q, workers: w, scripts: newScripts(s.Scripts), opts: o,
+		awaiting: awaiting{of: map[string][]chan struct{}{}},
+	}
+	s.OnWake(made.awaiting.recheck, made.awaiting.receive)
+	return made
 }

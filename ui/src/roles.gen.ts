@@ -63,4 +63,5 @@ export const rolesOf: Record<string, readonly string[]> = {
   uncordonWorker: ['operator', 'dispatcher', 'admin'],
   uncordonWorkers: ['operator', 'dispatcher', 'admin'],
   updateWebhook: ['operator', 'dispatcher', 'admin'],
+  waitTasks: ['viewer', 'submitter', 'operator', 'dispatcher', 'admin'],
 };

@@ -117,6 +117,23 @@ type CreateTasksResponse struct {
 	Results []json.RawMessage `json:"results"`
 }
 
+// WaitTasksRequest is the body of POST /v1/tasks:wait.
+type WaitTasksRequest struct {
+	// TaskIDs are 1 to 1,000 tasks, each once.
+	TaskIDs []string `json:"taskIds"`
+	// WaitMs is how long to wait until the first of them has ended. Default 0: not at all.
+	WaitMs *int64 `json:"waitMs,omitempty"`
+}
+
+// WaitTasksResponse has those of the requested tasks that have ended.
+type WaitTasksResponse struct {
+	// Tasks are at most 100, less if they are large, in the order of the request and as lists have them, without payload and resources.
+	// Other tasks that have ended are in the answer to the next request.
+	Tasks []Task `json:"tasks"`
+	// NotFound are the ids of which there is no task.
+	NotFound []string `json:"notFound"`
+}
+
 // TaskEnvelope is what a worker needs to run one attempt and to report about it.
 type TaskEnvelope struct {
 	TaskID      string  `json:"taskId"`

@@ -687,7 +687,7 @@ export interface paths {
         };
         /**
          * Read a task
-         * @description Roles: viewer, submitter, operator, dispatcher, admin.
+         * @description With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or else with its state at the end of that time. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher, admin.
          */
         get: operations["getTask"];
         put?: never;
@@ -852,6 +852,26 @@ export interface paths {
          * @description Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher, admin.
          */
         post: operations["retryTasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks:wait": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Wait for the ends of tasks
+         * @description The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, and has all of these; it is empty if waitMs is over before. Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
+         */
+        post: operations["waitTasks"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3217,6 +3237,20 @@ export interface components {
             name: string;
             version: string;
         };
+        /** @description The body of POST /v1/tasks:wait. */
+        WaitTasksRequest: {
+            /** @description 1 to 1,000 tasks, each once. */
+            taskIds: string[];
+            /** @description How long to wait until the first of them has ended. Default 0: not at all. */
+            waitMs?: number | null;
+        };
+        /** @description Has those of the requested tasks that have ended. */
+        WaitTasksResponse: {
+            /** @description The ids of which there is no task. */
+            notFound: string[];
+            /** @description At most 100, less if they are large, in the order of the request and as lists have them, without payload and resources. Other tasks that have ended are in the answer to the next request. */
+            tasks: components["schemas"]["Task"][];
+        };
         /** @description A receiver of events. */
         Webhook: {
             /** Format: date-time */
@@ -5037,6 +5071,8 @@ export interface operations {
                 tenantId?: string;
                 /** @description The other half. */
                 workspaceId?: string;
+                /** @description How long to wait until the task has ended. Default 0: not at all. */
+                waitMs?: number;
             };
             header?: never;
             path: {
@@ -5400,6 +5436,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ActOnTasksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    waitTasks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WaitTasksRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitTasksResponse"];
                 };
             };
             400: components["responses"]["Error400"];

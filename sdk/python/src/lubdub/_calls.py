@@ -329,9 +329,11 @@ class Calls:
             "POST", "/v1/tasks", body=body or {}, idempotency_key=idempotency_key, traceparent=traceparent, scoped=True, keyed=True,
         ))
 
-    def get_task(self, task_id: str) -> t.Task:
-        """Read a task. Roles: viewer, submitter, operator, dispatcher, admin."""
-        return cast(t.Task, self.ask("GET", "/v1/tasks/{}", ids=(task_id,), scoped=True))
+    def get_task(self, task_id: str, *, wait_ms: Optional[int] = None) -> t.Task:
+        """Read a task. With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or else with its
+        state at the end of that time. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher,
+        admin."""
+        return cast(t.Task, self.ask("GET", "/v1/tasks/{}", ids=(task_id,), query={"waitMs": wait_ms}, scoped=True))
 
     def next_attempt(self, task_id: str, body: t.NextAttemptRequest) -> Union[t.TaskEnvelope, t.Task]:
         """Create a task's next attempt. For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same
@@ -380,6 +382,12 @@ class Calls:
         envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again
         meanwhile. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnTasksResponse, self.ask("POST", "/v1/tasks:retry", body=body, scoped=True))
+
+    def wait_tasks(self, body: t.WaitTasksRequest) -> t.WaitTasksResponse:
+        """Wait for the ends of tasks. The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or
+        does not exist, and has all of these; it is empty if waitMs is over before. Repeat the request with the other ids. Roles:
+        viewer, submitter, operator, dispatcher, admin."""
+        return cast(t.WaitTasksResponse, self.ask("POST", "/v1/tasks:wait", body=body, scoped=True))
 
     def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:
         """Create a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and

@@ -1973,6 +1973,28 @@ class Version(TypedDict):
     version: str
 
 
+class _WaitTasksRequest(TypedDict):
+    # 1 to 1,000 tasks, each once.
+    taskIds: List[str]
+
+
+class WaitTasksRequest(_WaitTasksRequest, total=False):
+    """The body of POST /v1/tasks:wait."""
+
+    # How long to wait until the first of them has ended. Default 0: not at all.
+    waitMs: Optional[int]
+
+
+class WaitTasksResponse(TypedDict):
+    """Has those of the requested tasks that have ended."""
+
+    # The ids of which there is no task.
+    notFound: List[str]
+    # At most 100, less if they are large, in the order of the request and as lists have them, without payload and resources. Other
+    # tasks that have ended are in the answer to the next request.
+    tasks: List[Task]
+
+
 class _Webhook(TypedDict):
     createdAt: str
     # How many stored deliveries were abandoned.

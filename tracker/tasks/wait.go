@@ -1,0 +1,229 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/schema"
+	"github.com/lubdub-io/lubdub/tracker/store"
+)
+
+// Bounds of a wait for the ends of tasks.
+const (
+	MaxWait      = time.Minute
+	MaxAwaited   = 1000 // tasks that one request waits for
+	endedAtOnce  = 100  // tasks in one answer
+	awaitMessage = "t/" // begins the messages about ended tasks on the wake channel
+)
+
+// WaitRequest asks for tasks as soon as they have ended.
+type WaitRequest struct {
+	Scope   model.Scope
+	TaskIDs []string
+	Wait    time.Duration // how long to wait for the first end; 0: not at all
+}
+
+// Ended is the answer to a WaitRequest.
+type Ended struct {
+	Tasks    []*model.Task // as lists have them, in the order of the request; others that have ended are in the answer to the next request
+	NotFound []string
+}
+
+// Validate checks what can be checked without the store.
+func (r *WaitRequest) Validate() error {
+	switch n := len(r.TaskIDs); {
+	case n == 0:
+		return model.Invalidf("taskIds", "is empty; name the tasks to wait for")
+	case n > MaxAwaited:
+		return model.Invalidf("taskIds", "names %d tasks; name %d at most", n, MaxAwaited)
+	}
+	if err := checkWait(r.Wait); err != nil {
+		return err
+	}
+	seen := make(map[string]bool, len(r.TaskIDs))
+	for i, id := range r.TaskIDs {
+		field := fmt.Sprintf("taskIds[%d]", i)
+		if err := model.CheckID(field, id); err != nil {
+			return err
+		}
+		if seen[id] {
+			return model.Invalidf(field, "names %s again; name each task once", id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+func checkWait(d time.Duration) error {
+	if d < 0 || d > MaxWait {
+		return model.Invalidf("waitMs", "is %d; use 0 to %d", model.Millis(d), model.Millis(MaxWait))
+	}
+	return nil
+}
+
+// Wait returns those of the tasks that have ended, and the ids without a task, as soon as there is one of either. It returns nothing
+// when the wait is over or ctx ends.
+func (s *Service) Wait(ctx context.Context, r WaitRequest) (*Ended, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	calls := s.store.Within(context.WithoutCancel(ctx), r.Wait)
+	refs := make([]*schema.TaskRef, len(r.TaskIDs))
+	for i, id := range r.TaskIDs {
+		refs[i] = s.store.Ref(r.Scope, id)
+	}
+	over, err := s.awaitEnd(ctx, calls, "wait", refs, r.Wait)
+	if err != nil {
+		return nil, err
+	}
+	var found []*schema.TaskRef
+	ended := &Ended{}
+	for i, r := range refs {
+		switch {
+		case over[i] == "":
+			ended.NotFound = append(ended.NotFound, r.ID)
+		case over[i].Terminal() && len(found) < endedAtOnce:
+			found = append(found, r)
+		}
+	}
+	return ended, s.readEnded(calls, found, ended)
+}
+
+// readEnded adds the tasks that have ended, as many as fit into an answer.
+func (s *Service) readEnded(ctx context.Context, refs []*schema.TaskRef, ended *Ended) error {
+	if err := s.resolve(ctx, "wait", refs); err != nil {
+		return err
+	}
+	rd, err := s.read(ctx, "wait", refs, Listed)
+	for i, bytes := 0, 0; err == nil && i < len(refs) && bytes < maxPageBytes; i++ {
+		var task *model.Task
+		var size int
+		if task, size, err = rd.at(ctx, i); task != nil && task.State.Terminal() { // a retry may have begun since
+			ended.Tasks = append(ended.Tasks, task)
+			bytes += size
+		}
+	}
+	return err
+}
+
+// GetWhenEnded reads one task when it has ended, or when the wait is over or ctx ends.
+func (s *Service) GetWhenEnded(ctx context.Context, scope model.Scope, id string, wait time.Duration) (*model.Task, error) {
+	if err := checkWait(wait); err != nil {
+		return nil, err
+	}
+	if wait == 0 {
+		return s.Get(ctx, scope, id)
+	}
+	calls := s.store.Within(context.WithoutCancel(ctx), wait)
+	if _, err := s.awaitEnd(ctx, calls, "get", []*schema.TaskRef{s.store.Ref(scope, id)}, wait); err != nil {
+		return nil, err
+	}
+	return s.Get(calls, scope, id)
+}
+
+// awaitEnd returns the states of the tasks, "" for one that does not exist, as soon as one of them has ended or does not exist, or when
+// the wait is over or ctx ends. `calls` is the context of calls, which does not end with ctx.
+func (s *Service) awaitEnd(ctx, calls context.Context, op string, refs []*schema.TaskRef, wait time.Duration) ([]model.State, error) {
+	w := s.awaiting.join(refs)
+	defer s.awaiting.leave(w, refs)
+	if wait > 0 {
+		s.store.ListenForWakes()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		states, err := s.statesAwaited(calls, op, refs)
+		if err != nil || slices.ContainsFunc(states, func(is model.State) bool { return is == "" || is.Terminal() }) {
+			return states, err
+		}
+		select {
+		case <-w:
+		case <-timer.C:
+			return states, nil
+		case <-ctx.Done():
+			return states, nil
+		}
+	}
+}
+
+func (s *Service) statesAwaited(ctx context.Context, op string, refs []*schema.TaskRef) ([]model.State, error) {
+	at := make(map[*schema.TaskRef]int, len(refs))
+	for i, r := range refs {
+		at[r] = i
+	}
+	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
+	calls := store.CallEach(groups, s.awaitCall)
+	s.store.DoAll(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return nil, err
+	}
+	states := make([]model.State, len(refs))
+	for g, group := range groups {
+		for i, r := range group {
+			states[at[r]] = schema.StateOf(calls[g].Reply.Str(i))
+		}
+	}
+	return states, nil
+}
+
+// awaiting are the requests of this replica that wait for the ends of tasks.
+type awaiting struct {
+	mu sync.Mutex
+	of map[string][]chan struct{} // by <scope>/<task>: each request's channel, which holds one wake-up
+}
+
+func (a *awaiting) join(refs []*schema.TaskRef) chan struct{} {
+	w := make(chan struct{}, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range refs {
+		name := schema.TaskName(r.Scope, r.ID)
+		a.of[name] = append(a.of[name], w)
+	}
+	return w
+}
+
+func (a *awaiting) leave(w chan struct{}, refs []*schema.TaskRef) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range refs {
+		name := schema.TaskName(r.Scope, r.ID)
+		if a.of[name] = slices.DeleteFunc(a.of[name], func(one chan struct{}) bool { return one == w }); len(a.of[name]) == 0 {
+			delete(a.of, name)
+		}
+	}
+}
+
+// receive handles a message of the wake channel.
+func (a *awaiting) receive(message string) {
+	name, is := strings.CutPrefix(message, awaitMessage)
+	if !is {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	wakeEach(a.of[name])
+}
+
+// recheck makes all requests look again: messages may have been missed.
+func (a *awaiting) recheck() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, list := range a.of {
+		wakeEach(list)
+	}
+}
+
+func wakeEach(list []chan struct{}) {
+	for _, w := range list {
+		select {
+		case w <- struct{}{}:
+		default: // it has not handled the last one yet
+		}
+	}
+}
