@@ -19,7 +19,6 @@ import (
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/redistest"
 	"github.com/lubdub-io/lubdub/internal/shares"
-	"github.com/lubdub-io/lubdub/internal/testenv"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -254,7 +253,6 @@ func TestAStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
 
 // A client that reads too slowly is notified, with the id from which to continue; from there it misses nothing.
 func TestAStreamThatDoesNotKeepUpEnds(t *testing.T) {
-	testenv.OnlyAll(t)
 	t.Parallel()
 	inMemory(t, func(t *testing.T, l *live) {
 		const tasks = 800 // with the reasons of their cancels more than a listener's queue and the connection hold

@@ -60,6 +60,7 @@ const (
 	opScopes   = "listScopes"
 
 	opClaim       = "claimTasks"
+	opWaitTasks   = "waitTasks"
 	opListQueues  = "listQueues"
 	opGetQueue    = "getQueue"
 	opPauseQueue  = "pauseQueue"

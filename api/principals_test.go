@@ -75,6 +75,16 @@ var boundedResources = []boundedResource{
 			return l.s.queues.Waiting.Take(who.Holder(), 1) == shares.Granted
 		},
 	},
+	{
+		name: "awaited tasks", size: 16, bearer: viewerOf,
+		take: func(l *live, bearer string) bool {
+			who := l.principalOf(bearer)
+			if who == nil || l.s.tasks.Awaited.Take(who.Holder(), 1) != shares.Granted {
+				return l.do("POST", "/v1/tasks:wait", bearer, `{"taskIds":["none"],"waitMs":60000}`).status == 200
+			}
+			return true
+		},
+	},
 }
 
 // Each bounded resource is filled as far as it goes by clients without a valid token, by one token, and by a tenant with many
@@ -114,7 +124,7 @@ func TestNoClientExhaustsABoundedResource(t *testing.T) {
 			t.Run(r.name+" "+name, func(t *testing.T) {
 				inMemory(t, func(t *testing.T, l *live) {
 					l.s.api.Control.Places, l.s.queues.Waiting = shares.NewPool(16), shares.NewPool(16)
-					l.s.events.Streams = shares.NewPool(16)
+					l.s.events.Streams, l.s.tasks.Awaited = shares.NewPool(16), shares.NewPool(16)
 					got := fill(l)
 					if got >= r.size {
 						t.Errorf("%d of %d units are taken", got, r.size)

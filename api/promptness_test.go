@@ -78,6 +78,7 @@ func (p *prompt) request(r *httpapi.Route) (path, token, body string) {
 		opExchange:    `{"completions":[{"taskId":"q1","attempt":1,"outcome":"SUCCEEDED"}]}`,
 		opHeartbeats:  `{"heartbeats":[{"taskId":"t1","attempt":1,"taskToken":"` + p.task.TaskToken + `"},{"taskId":"q1","attempt":1}]}`,
 		opCreate:      `{"queue":"q","type":"t","placement":{"strategy":"leastLoaded"}}`,
+		opWaitTasks:   `{"taskIds":["q1","q2"]}`,
 		opCreateBatch: `{"tasks":[{"queue":"q","type":"t","idempotencyKey":"k1"},{"queue":"q","type":"t","placement":{"strategy":"random"}}]}`,
 		opCancelTasks: `{"selector":{"queue":"q"},"dryRun":true}`, opRetryTasks: `{"selector":{"queue":"q"}}`,
 		opNextAttempt: `{"fromAttempt":1}`, opRegister: `{"queue":"q","types":["t"],"hostname":"h","pid":7}`,

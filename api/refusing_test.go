@@ -131,7 +131,9 @@ func (r *refusingTracker) GetWhenEnded(context.Context, model.Scope, string, tim
 	return nil, r.err
 }
 
-func (r *refusingTracker) Wait(context.Context, tasks.WaitRequest) (*tasks.Ended, error) { return nil, r.err }
+func (r *refusingTracker) Wait(context.Context, tasks.WaitRequest) (*tasks.Ended, error) {
+	return nil, r.err
+}
 
 func (r *refusingTracker) List(context.Context, model.TaskFilter) (*model.TaskPage, error) {
 	return nil, r.err

@@ -17,7 +17,7 @@ import (
 var openedBy = map[string]string{
 	opStarted: "tw", opHeartbeat: "tw", opCompleted: "tw", opHeartbeats: "*",
 
-	opCreate: "sda", opCreateBatch: "sda", opList: "vsoda", opGet: "vsoda", opCancel: "soda", opNextAttempt: "oda",
+	opCreate: "sda", opCreateBatch: "sda", opList: "vsoda", opGet: "vsoda", opWaitTasks: "vsoda", opCancel: "soda", opNextAttempt: "oda",
 	opCancelTasks: "soda", opRetryTasks: "oda", opGetRun: "vsoda", opCancelRun: "soda",
 
 	opExchange: "w",

@@ -38,6 +38,7 @@ type Server struct {
 	beats  *beats.Handlers
 	events *events.Handlers
 	queues *queues.Handlers
+	tasks  *tasks.Handlers
 	system *system.Handlers
 
 	http  *fasthttp.Server
@@ -115,7 +116,7 @@ func (s *Server) mount() (err error) {
 		return err
 	}
 	envelopes := convert.Envelopes{Keys: cfg.Keys, PublicURL: cfg.PublicURL}
-	tasks, err := tasks.New(of.Tasks, of.Beats, envelopes, overloaded("awaited_tasks"), cfg.Registerer)
+	s.tasks, err = tasks.New(of.Tasks, of.Beats, envelopes, overloaded("awaited_tasks"), cfg.Registerer)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (s *Server) mount() (err error) {
 	workers := &workers.Handlers{Workers: of.Workers, Machines: of.Machines, Notices: of.Holdings}
 	schedules := &schedules.Handlers{Schedules: of.Schedules}
 	webhooks := &webhooks.Handlers{Webhooks: of.Webhooks}
-	return s.api.Mount(slices.Concat(s.beats.Routes(), tasks.Routes(), workers.Routes(), s.queues.Routes(), s.events.Routes(),
+	return s.api.Mount(slices.Concat(s.beats.Routes(), s.tasks.Routes(), workers.Routes(), s.queues.Routes(), s.events.Routes(),
 		schedules.Routes(), webhooks.Routes(), s.system.Routes()), s.system.Page)
 }
 

@@ -35,14 +35,11 @@ var waitingCalls = map[string]func(l *live) waitingTest{
 	opClaim: func(l *live) waitingTest {
 		w := l.worker("w")
 		got := l.claimInBackground(w)
-		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, func(t *testing.T, why string) {
-			a := <-got
-			if why == whyDraining {
-				a.want(200)
-				return
-			}
-			a.refused(401, v1.CodeUnauthorized)
-		}}
+		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, endOf(got)}
+	},
+	opGet: func(l *live) waitingTest { return l.taskWait("GET", "/v1/tasks/t?waitMs=60000", "") },
+	opWaitTasks: func(l *live) waitingTest {
+		return l.taskWait("POST", "/v1/tasks:wait", `{"taskIds":["t"],"waitMs":60000}`)
 	},
 	opEvents: func(l *live) waitingTest {
 		s := l.stream(l.controlOf(token.Control{Role: roleViewer, Subject: "ann", TTL: model.WorkerTokenTTL}), "type=worker.late")
@@ -51,6 +48,27 @@ var waitingCalls = map[string]func(l *live) waitingTest{
 			s.wantEnd(f, "end", `{"reason":"`+why+`","cursor":"`+f.id+`"}`)
 		}}
 	},
+}
+
+// taskWait waits for a task.
+func (l *live) taskWait(method, path, body string) waitingTest {
+	l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"t","queue":"q"}`).want(201)
+	got := make(chan *answer, 1)
+	ann := l.controlOf(token.Control{Role: roleViewer, Subject: "ann", TTL: model.WorkerTokenTTL})
+	go func() { got <- l.do(method, path, ann, body) }()
+	return waitingTest{`{"subject":"ann"}`, endOf(got)}
+}
+
+// endOf checks the answer of a call that has only one.
+func endOf(got <-chan *answer) func(t *testing.T, why string) {
+	return func(t *testing.T, why string) {
+		a := <-got
+		if why == whyDraining {
+			a.want(200)
+			return
+		}
+		a.refused(401, v1.CodeUnauthorized)
+	}
 }
 
 // worker registers a worker of acme/prod.
@@ -123,7 +141,7 @@ func TestEveryCallThatWaitsIsInTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	callers := map[string]string{"queues/queues.go": opClaim, "events/stream.go": opEvents}
+	callers := map[string]string{"queues/queues.go": opClaim, "events/stream.go": opEvents, "tasks/tasks.go": opWaitTasks}
 	found := 0
 	for _, name := range files {
 		source, err := os.ReadFile(name)

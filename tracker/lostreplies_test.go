@@ -19,7 +19,8 @@ import (
 )
 
 var lostOfEach = flag.Int("lost-replies", 0,
-	"of how many calls of each script the reply is lost, one in each run of the story; 0: of one call of every fourth script")
+	"of how many calls of each script the reply is lost, one in each run of the story; 0: of one call of every fourth script, "+
+		"or of every 16th with the race detector")
 
 // notInTheStory has scripts that the story does not run, and the test that loses their replies or why none does.
 var notInTheStory = map[string]string{
@@ -39,7 +40,10 @@ var writtenOnce = []string{"system.repaired", "system.mass_expiry_held", "system
 // Redis runs a script and the reply is lost: the caller retries, and everything ends as if nothing had been lost. One story in which
 // every script runs is repeated, with the reply of another call lost each time.
 func TestEveryLostReplyIsMadeGood(t *testing.T) {
-	testenv.OnlyAll(t)
+	every := 4
+	if testenv.Race { // four times slower; `make test` has the others
+		every = 16
+	}
 	t.Parallel()
 	s := redistest.Real(t)
 	calls, want := runStory(t, s, "", 0)
@@ -52,7 +56,7 @@ func TestEveryLostReplyIsMadeGood(t *testing.T) {
 			t.Errorf("%s does not run in the story: call it there (story*_test.go), or add it to notInTheStory with the reason", name)
 		}
 		of := min(calls[name], *lostOfEach)
-		if *lostOfEach == 0 && i%4 == 0 {
+		if *lostOfEach == 0 && i%every == 0 {
 			of = 1
 		}
 		for n := range of {

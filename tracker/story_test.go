@@ -12,6 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/queues"
 	"github.com/lubdub-io/lubdub/tracker/revocations"
 	"github.com/lubdub-io/lubdub/tracker/stats"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
@@ -443,6 +444,10 @@ func (c *story) readers() {
 			return err
 		}
 		_, err := c.Tasks.List(c.Ctx, model.TaskFilter{Scope: trackertest.Scope, PageSize: 5})
+		return err
+	})
+	c.sure("wait", func() error {
+		_, err := c.Tasks.Wait(c.Ctx, tasks.WaitRequest{Scope: trackertest.Scope, TaskIDs: c.tasks})
 		return err
 	})
 	c.sure("workers", func() error {

@@ -96,7 +96,8 @@ func newMetrics(reg prometheus.Registerer, a *API) (*Metrics, error) {
 		overloaded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_http_overloaded_total",
 			Help: "Requests, or beats of batches, refused at a bound of this replica: control_requests, event_streams, waiting_claims, " +
-				"awaited_tasks (503 when all is in use, 429 when the tenant or the token has its share), body_bytes (503), tenant_beats, tenant_calls (429).",
+				"awaited_tasks (503 when all is in use, 429 when the tenant or the token has its share), body_bytes (503), " +
+				"tenant_beats, tenant_calls (429).",
 		}, []string{"bound"}),
 		badTokens: counter("lubdub_http_tokens_refused_total", "Tokens that do not hold: malformed, expired, wrongly signed or missing."),
 		cacheMisses: counter("lubdub_http_token_cache_misses_total",

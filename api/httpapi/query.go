@@ -158,21 +158,12 @@ func (p *Parameters) Time(name string) time.Time {
 }
 
 // Wait returns waitMs, 0 if absent.
-func (p *Parameters) Wait() time.Duration {
-	if !p.Has("waitMs") {
-		return 0
+func (p *Parameters) Wait(most time.Duration) time.Duration {
+	ms, err := strconv.ParseInt(p.Get("waitMs"), 10, 64)
+	if p.Has("waitMs") && (err != nil || ms < 0 || ms > most.Milliseconds()) {
+		p.Refuse(InvalidField("waitMs", fmt.Sprintf("waitMs is %q; use 0 to %d", Clip(p.Get("waitMs")), most.Milliseconds())))
 	}
-	n, err := strconv.ParseInt(p.Get("waitMs"), 10, 64)
-	if err != nil {
-		p.Refuse(InvalidField("waitMs", "waitMs is not a number of milliseconds; use 0 to 60000"))
-		return 0
-	}
-	var d Durations
-	wait := d.OrDefault("waitMs", &n, time.Millisecond, 0)
-	if p.Err == nil {
-		p.Err = d.Err
-	}
-	return wait
+	return time.Duration(ms) * time.Millisecond
 }
 
 // Descending reports whether the list is to be in descending order.

@@ -42,7 +42,7 @@ type Handlers struct {
 	tasks     Service
 	attempts  Attempts
 	envelopes convert.Envelopes
-	awaited   *shares.Pool // of tasks that requests wait for
+	Awaited   *shares.Pool // of tasks that requests wait for
 	refused   func()       // counts a request that was refused because of its wait
 	late      struct {     // completions that came too late
 		count prometheus.Counter
@@ -55,7 +55,7 @@ const maxAwaited = 200_000
 
 // New creates the handlers and registers their metrics unless reg is nil. refused counts requests that were refused because of their wait.
 func New(t Service, a Attempts, e convert.Envelopes, refused func(), reg prometheus.Registerer) (*Handlers, error) {
-	h := &Handlers{tasks: t, attempts: a, envelopes: e, awaited: shares.NewPool(maxAwaited), refused: refused}
+	h := &Handlers{tasks: t, attempts: a, envelopes: e, Awaited: shares.NewPool(maxAwaited), refused: refused}
 	h.late.log.Lines = lateLines
 	h.late.count = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "lubdub_http_late_results_total", Help: "Completions that came too late and changed nothing.",

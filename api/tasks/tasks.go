@@ -78,7 +78,7 @@ func (h *Handlers) get(req *httpapi.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	p := httpapi.Parameters{Values: req.Query}
-	wait := p.Wait()
+	wait := p.Wait(tasks.MaxWait)
 	if p.Err != nil {
 		return 0, nil, p.Err
 	}
@@ -126,8 +126,8 @@ func (h *Handlers) wait(req *httpapi.Request) (int, any, error) {
 
 // await runs a request that may wait for the ends of n tasks.
 func (h *Handlers) await(req *httpapi.Request, n int, wait time.Duration, do func(context.Context) error) error {
-	if wait >= httpapi.ShortWait {
-		leave, r := req.EnterWait(h.awaited, n, "awaited tasks", "fixed", h.refused)
+	if wait > 0 {
+		leave, r := req.EnterWait(h.Awaited, n, "awaited tasks", "fixed", h.refused)
 		if r != nil {
 			return r
 		}

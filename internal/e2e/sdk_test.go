@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,10 +139,17 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 
 	quick := slices.Repeat([]client.NewTask{{Queue: "default", Type: "quick", Options: []client.CreateOption{
 		client.Set(func(r *v1.CreateTaskRequest) { r.RunID = "run_quick" })}}}, 200)
-	for _, err := range s.client.EnqueueMany(s.ctx, slices.Values(quick)) {
+	var results sync.WaitGroup
+	for task, err := range s.client.EnqueueMany(s.ctx, slices.Values(quick)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		results.Go(func() {
+			var attempt int
+			if err := s.client.Result(s.ctx, task.TaskID, &attempt); err != nil || attempt != 1 {
+				t.Errorf("the result of %s is %d, %v", task.TaskID, attempt, err)
+			}
+		})
 	}
 	short := s.create(v1.CreateTaskRequest{Queue: "default", Type: "lives", HeartbeatIntervalMs: milliseconds(shortLife.Milliseconds() / 3),
 		HeartbeatTimeoutMs: milliseconds(shortLife.Milliseconds())}).TaskID()
@@ -154,6 +162,10 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 	if _, err := s.client.CancelTask(s.ctx, cancel, v1.CancelRequest{Reason: "user_requested"}); err != nil {
 		t.Fatal(err)
 	}
+	var failed *client.TaskFailed
+	if err := s.client.Result(s.ctx, cancel, nil); !errors.As(err, &failed) || failed.Task.State != v1.Cancelled {
+		t.Errorf("the result of a cancelled task: %v", err)
+	}
 	if got := s.await(cancel, over); got.State != v1.Cancelled || got.CancelledDuringPhase != "waiting" {
 		t.Errorf("%+v", got)
 	}
@@ -165,17 +177,7 @@ func TestTheGoWorkerAgainstTheServer(t *testing.T) {
 		!strings.Contains(string(got.History[0].Error), "at the disco") {
 		t.Errorf("%+v", got)
 	}
-	for done := 0; done < len(quick); {
-		done = 0
-		for task, err := range s.client.Tasks(s.ctx, client.TaskQuery{RunID: "run_quick", State: []v1.State{v1.Succeeded}, PageSize: 50}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if done++; string(task.Output) != "1" {
-				t.Errorf("%+v", task)
-			}
-		}
-	}
+	results.Wait()
 	// After twice the task's timeout.
 	lastBeat := s.await(short, func(t *v1.Task) bool { return t.State == v1.Running }).LastHeartbeatAt
 	s.await(short, func(t *v1.Task) bool { return over(t) || t.LastHeartbeatAt.Sub(lastBeat.Time) > 2*shortLife })

@@ -24,13 +24,12 @@ func TestSentinelALostAttemptDoesNotReverseAnAcknowledgedSuccess(t *testing.T) {
 		RedisTimeout: time.Second})
 	ctx, sweeper := t.Context(), sweep.NewSweeper(tr.Sweeper, sweep.SweeperOptions{ID: "swp_test"})
 	n := model.NewTask{Scope: trackertest.Scope, TaskID: "t1", Queue: "q", Type: "x", HeartbeatInterval: 400 * time.Millisecond,
+		IdempotencyKey: "k", IdempotencyHash: "h",
 		HeartbeatTimeout: time.Second, Retry: &model.RetryPolicy{MaxAttempts: 3, MaxLosses: 3, Multiplier: 1}}
 	if err := n.Validate(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tr.Tasks.Create(ctx, n); err != nil {
-		t.Fatal(err)
-	}
+	trackertest.Eventually(t, "a replica confirms the creation", func() bool { _, err := tr.Tasks.Create(ctx, n); return err == nil })
 	claim := func() *model.Attempt {
 		t.Helper()
 		r, err := tr.Workers.Register(ctx, trackertest.NewWorker(func(n *model.NewWorker) { n.Queue, n.Types = "q", []string{"x"} }))

@@ -16,3 +16,13 @@ func (s *Service) CreatePlacedOn(_ context.Context, scope model.Scope, id, worke
 		fence: model.NewFence(),
 	}})
 }
+
+// Awaited returns for how many tasks requests wait, each counted once for each request.
+func (s *Service) Awaited() (n int) {
+	s.awaiting.mu.Lock()
+	defer s.awaiting.mu.Unlock()
+	for _, requests := range s.awaiting.of {
+		n += len(requests)
+	}
+	return n
+}

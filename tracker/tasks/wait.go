@@ -42,8 +42,8 @@ func (r *WaitRequest) Validate() error {
 	case n > MaxAwaited:
 		return model.Invalidf("taskIds", "names %d tasks; name %d at most", n, MaxAwaited)
 	}
-	if err := checkWait(r.Wait); err != nil {
-		return err
+	if r.Wait < 0 || r.Wait > MaxWait {
+		return model.Invalidf("waitMs", "is %d; use 0 to %d", model.Millis(r.Wait), model.Millis(MaxWait))
 	}
 	seen := make(map[string]bool, len(r.TaskIDs))
 	for i, id := range r.TaskIDs {
@@ -55,13 +55,6 @@ func (r *WaitRequest) Validate() error {
 			return model.Invalidf(field, "names %s again; name each task once", id)
 		}
 		seen[id] = true
-	}
-	return nil
-}
-
-func checkWait(d time.Duration) error {
-	if d < 0 || d > MaxWait {
-		return model.Invalidf("waitMs", "is %d; use 0 to %d", model.Millis(d), model.Millis(MaxWait))
 	}
 	return nil
 }
@@ -111,11 +104,8 @@ func (s *Service) readEnded(ctx context.Context, refs []*schema.TaskRef, ended *
 	return err
 }
 
-// GetWhenEnded reads one task when it has ended, or when the wait is over or ctx ends.
+// GetWhenEnded reads one task when it has ended, or when the wait is over or ctx ends. The wait is at most MaxWait; 0: it does not wait.
 func (s *Service) GetWhenEnded(ctx context.Context, scope model.Scope, id string, wait time.Duration) (*model.Task, error) {
-	if err := checkWait(wait); err != nil {
-		return nil, err
-	}
 	if wait == 0 {
 		return s.Get(ctx, scope, id)
 	}
@@ -164,8 +154,8 @@ func (s *Service) statesAwaited(ctx context.Context, op string, refs []*schema.T
 	}
 	states := make([]model.State, len(refs))
 	for g, group := range groups {
-		for i, r := range group {
-			states[at[r]] = schema.StateOf(calls[g].Reply.Str(i))
+		for i, is := range readAwaited(calls[g].Reply) {
+			states[at[group[i]]] = is
 		}
 	}
 	return states, nil

@@ -29,6 +29,8 @@ type Client struct {
 	closing context.Context // ends with Close
 	closed  context.CancelFunc
 
+	results results
+
 	mu      sync.Mutex
 	beaters map[string]*beater // by the endpoints of the callbacks
 }
@@ -75,11 +77,12 @@ func New(url string, opts ...Option) (*Client, error) {
 		beaters: map[string]*beater{},
 	}
 	c.closing, c.closed = context.WithCancel(context.Background())
+	c.results = results{client: c, of: map[string]*awaited{}}
 	return c, nil
 }
 
 // Close stops the heartbeats of attempts that are still tracked, and ends their contexts with ErrClosed as the cause. The server will
-// declare them lost. Calls in flight are not waited for.
+// declare them lost. Calls in flight are not waited for, and those of Result fail with ErrClosed.
 func (c *Client) Close() {
 	c.closed()
 	c.mu.Lock()
