@@ -35,7 +35,7 @@ var waitingCalls = map[string]func(l *live) waitingTest{
 	opClaim: func(l *live) waitingTest {
 		w := l.worker("w")
 		got := l.claimInBackground(w)
-		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, endOf(got)}
+		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, endOf(got, 200)}
 	},
 	opGet: func(l *live) waitingTest { return l.taskWait("GET", "/v1/tasks/t?waitMs=60000", "") },
 	opWaitTasks: func(l *live) waitingTest {
@@ -56,15 +56,15 @@ func (l *live) taskWait(method, path, body string) waitingTest {
 	got := make(chan *answer, 1)
 	ann := l.controlOf(token.Control{Role: roleViewer, Subject: "ann", TTL: model.WorkerTokenTTL})
 	go func() { got <- l.do(method, path, ann, body) }()
-	return waitingTest{`{"subject":"ann"}`, endOf(got)}
+	return waitingTest{`{"subject":"ann"}`, endOf(got, 503)}
 }
 
-// endOf checks the answer of a call that has only one.
-func endOf(got <-chan *answer) func(t *testing.T, why string) {
+// endOf checks the answer of a call that has only one. draining: its status when the replica stops.
+func endOf(got <-chan *answer, draining int) func(t *testing.T, why string) {
 	return func(t *testing.T, why string) {
 		a := <-got
 		if why == whyDraining {
-			a.want(200)
+			a.want(draining)
 			return
 		}
 		a.refused(401, v1.CodeUnauthorized)

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -133,7 +134,11 @@ func (h *Handlers) await(req *httpapi.Request, n int, wait time.Duration, do fun
 		}
 		defer leave()
 	}
-	return req.WhileValid(wait > 0, do)
+	err := req.WhileValid(wait > 0, do)
+	if errors.Is(err, context.Canceled) {
+		return httpapi.Overloaded("This replica stops; send the request again, to another one")
+	}
+	return err
 }
 
 // getRun answers GET /v1/runs/{runId}.

@@ -60,7 +60,7 @@ func (r *WaitRequest) Validate() error {
 }
 
 // Wait returns those of the tasks that have ended, and the ids without a task, as soon as there is one of either. It returns nothing
-// when the wait is over or ctx ends.
+// when the wait is over, and the error of ctx when that ends before.
 func (s *Service) Wait(ctx context.Context, r WaitRequest) (*Ended, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -104,7 +104,8 @@ func (s *Service) readEnded(ctx context.Context, refs []*schema.TaskRef, ended *
 	return err
 }
 
-// GetWhenEnded reads one task when it has ended, or when the wait is over or ctx ends. The wait is at most MaxWait; 0: it does not wait.
+// GetWhenEnded reads one task when it has ended, or when the wait is over; it returns the error of ctx when that ends before. The wait is at
+// most MaxWait; 0: it does not wait.
 func (s *Service) GetWhenEnded(ctx context.Context, scope model.Scope, id string, wait time.Duration) (*model.Task, error) {
 	if wait == 0 {
 		return s.Get(ctx, scope, id)
@@ -117,7 +118,7 @@ func (s *Service) GetWhenEnded(ctx context.Context, scope model.Scope, id string
 }
 
 // awaitEnd returns the states of the tasks, "" for one that does not exist, as soon as one of them has ended or does not exist, or when
-// the wait is over or ctx ends. `calls` is the context of calls, which does not end with ctx.
+// the wait is over. `calls` is the context of calls, which does not end with ctx.
 func (s *Service) awaitEnd(ctx, calls context.Context, op string, refs []*schema.TaskRef, wait time.Duration) ([]model.State, error) {
 	w := s.awaiting.join(refs)
 	defer s.awaiting.leave(w, refs)
@@ -136,7 +137,7 @@ func (s *Service) awaitEnd(ctx, calls context.Context, op string, refs []*schema
 		case <-timer.C:
 			return states, nil
 		case <-ctx.Done():
-			return states, nil
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -58,13 +59,16 @@ func (c *Client) waitTasks(ctx context.Context, taskIDs []string, wait time.Dura
 // only the wait ends.
 //
 // Any number of calls share one connection, and the client's token must be allowed to read tasks.
-func (c *Client) Result(ctx context.Context, taskID string, output any) error {
-	a := c.results.join(taskID)
+func (c *Client) Result(ctx context.Context, id string, output any) error {
+	if !taskID.MatchString(id) { // the server would refuse the whole request, with the ids of other calls
+		return fmt.Errorf("lubdub: %q is not the id of a task", id)
+	}
+	a := c.results.join(id)
 	select {
 	case <-a.done:
 	case <-ctx.Done():
 		c.results.leave(a)
-		return fmt.Errorf("lubdub: waiting for the result of task %s: %w", taskID, ctx.Err())
+		return fmt.Errorf("lubdub: waiting for the result of task %s: %w", id, ctx.Err())
 	}
 	switch {
 	case a.err != nil:
@@ -75,7 +79,7 @@ func (c *Client) Result(ctx context.Context, taskID string, output any) error {
 		return nil
 	}
 	if err := json.Unmarshal(a.task.Output, output); err != nil {
-		return fmt.Errorf("lubdub: the output of task %s: %w", taskID, err)
+		return fmt.Errorf("lubdub: the output of task %s: %w", id, err)
 	}
 	return nil
 }
@@ -91,7 +95,10 @@ const (
 	resultWaitEach  = 100 * time.Microsecond
 
 	maxResults = 1000 // tasks of a request
+	maxAnswers = 100  // tasks of an answer
 )
+
+var taskID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // results are the tasks whose results the client waits for. One goroutine asks for all of them while there is one.
 type results struct {
@@ -165,18 +172,24 @@ func (r *results) ask() {
 		if ids == nil {
 			return
 		}
+		began := r.client.set.clock.Now()
 		ended, err := r.client.waitTasks(ctx, ids, wait, 1)
 		superseded := ctx.Err() != nil
 		r.requested()
 		switch {
 		case err == nil:
-			failures = 0
 			r.settle(ended)
+			if took := clock.Elapsed(began, r.client.set.clock.Now()); len(ended.Tasks)+len(ended.NotFound) == 0 && took < wait/2 {
+				r.pause(backoff(failures, maxPause, nil)) // a server that does not wait is not called without a pause
+				failures++
+			} else if failures = 0; len(ended.Tasks) < maxAnswers {
+				r.pause(r.shortened() - took) // many ends share an answer
+			}
 		case r.client.closing.Err() != nil:
 			r.fail(of, ErrClosed)
 		case superseded:
 		case again(err):
-			clock.Sleep(r.client.set.clock, backoff(failures, maxPause, err), r.client.closing.Done())
+			r.pause(backoff(failures, maxPause, err))
 			failures++
 		default:
 			r.fail(of, err)
@@ -195,7 +208,7 @@ func (r *results) next(wait *time.Duration) (ctx context.Context, ids []string, 
 	}
 	*wait = min(2*max(*wait, firstResultWait), longResultWait)
 	if r.added {
-		*wait = min(max(time.Duration(len(r.order))*resultWaitEach, firstResultWait), shortResultWait)
+		*wait = max(shortened(len(r.order)), firstResultWait)
 	}
 	of = slices.Clone(r.order)
 	if len(of) > maxResults {
@@ -210,6 +223,17 @@ func (r *results) next(wait *time.Duration) (ctx context.Context, ids []string, 
 	r.request.wait, r.added = *wait, false
 	return ctx, ids, of
 }
+
+func (r *results) pause(d time.Duration) { clock.Sleep(r.client.set.clock, d, r.client.closing.Done()) }
+
+// shortened returns the wait after additions.
+func (r *results) shortened() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return shortened(len(r.of))
+}
+
+func shortened(n int) time.Duration { return min(time.Duration(n)*resultWaitEach, shortResultWait) }
 
 // requested forgets the request that was under way.
 func (r *results) requested() {

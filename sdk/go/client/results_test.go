@@ -156,6 +156,10 @@ func TestResult(t *testing.T) {
 		if err := e.client.Result(t.Context(), "gone", nil); !errors.Is(err, client.ErrTaskNotFound) {
 			t.Error(err)
 		}
+		before := len(e.seen())
+		if err := e.client.Result(t.Context(), "a/b", nil); err == nil || len(e.seen()) != before {
+			t.Error(err)
+		}
 	})
 }
 
@@ -187,6 +191,41 @@ func TestResultsShareOneRequest(t *testing.T) {
 		}
 		if e.most != 1 {
 			t.Errorf("%d requests at a time", e.most)
+		}
+	})
+}
+
+// Many tasks that end one after the other, and a server that does not wait, cause few requests.
+func TestRequestsForResultsArePaced(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		e := newEnds(t)
+		var all []<-chan error
+		for i := range 1000 {
+			all = append(all, e.awaitResult(t.Context(), fmt.Sprint("t", i)))
+		}
+		time.Sleep(time.Minute)
+		before := len(e.seen())
+		for i := range 1000 {
+			e.end(fmt.Sprint("t", i), succeeded(fmt.Sprint("t", i)))
+			time.Sleep(time.Millisecond)
+		}
+		for _, one := range all {
+			if err := <-one; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(e.seen()) - before; n > 100 {
+			t.Errorf("%d requests for 1,000 ends in a second", n)
+		}
+		e.refuse = func(int) *http.Response { return reply(200, `{"tasks":[],"notFound":[]}`) }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		before = len(e.seen())
+		if err := <-e.awaitResult(ctx, "u"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if n := len(e.seen()) - before; n > 100 {
+			t.Errorf("%d requests in a minute to a server that does not wait", n)
 		}
 	})
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Client, EnqueuedTask } from 'lubdub';
+import { type Client, type EnqueuedTask, hasCode, TaskFailed } from 'lubdub';
 import { deploy, life, wait } from './deployment.js';
 
 describe('the real server', { concurrency: true }, () => {
@@ -50,6 +50,29 @@ describe('the real server', { concurrency: true }, () => {
     child.kill('SIGTERM');
     assert.equal(await over, 0);
     assert.equal((await client.listWorkers({ queue: 'many' })).workers[0]!.status, 'OFFLINE');
+  });
+
+  test('the results of 50 tasks are awaited, and those of a task that fails, is cancelled or does not exist', async () => {
+    const queue = 'awaited';
+    const made = await Promise.all(Array.from({ length: 50 }, (_, n) => client.enqueue(queue, 'quick', { n })));
+    const results = Promise.all(made.map(({ taskId }) => client.result<{ twice: number }>(taskId, { timeoutMs: 60_000 })));
+    const failing = await client.enqueue(queue, 'fail', undefined, { retry: { maxAttempts: 1 } });
+    const { taskId } = await client.enqueue(queue, 'unknown');
+    const others = [failing.taskId, taskId, 'none'].map((id) => client.result(id).catch((error: unknown) => error));
+    await client.cancelTask(taskId, { reason: 'user_requested' });
+    const { child, ended: over } = work(queue, '');
+    assert.deepEqual(
+      (await results).map(({ twice }) => twice),
+      made.map((_, n) => 2 * n),
+    );
+    const [failed, cancelled, unknown] = await Promise.all(others);
+    assert.ok(failed instanceof TaskFailed && cancelled instanceof TaskFailed);
+    assert.equal(failed.message, `lubdub: task ${failing.taskId} FAILED (WORKER_REPORTED): no such file`);
+    assert.equal(cancelled.message, `lubdub: task ${taskId} CANCELLED: user_requested`);
+    assert.equal(cancelled.task.cancelReason, 'user_requested');
+    assert.ok(hasCode(unknown, 'task_not_found'));
+    child.kill('SIGTERM');
+    assert.equal(await over, 0);
   });
 
   for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {

@@ -8,6 +8,10 @@ const worker = new Worker(queue, { concurrency: 20, logger: { debug() {}, info: 
 
 worker.handle('quick', (task) => ({ twice: 2 * (task.payload as { n: number }).n }));
 
+worker.handle('fail', () => {
+  throw new Error('no such file');
+});
+
 worker.handle('hold', async (task, signal) => {
   print(`begun ${task.id} ${task.attempt}`);
   if (task.attempt > 1) return task.lastProgress ?? null;

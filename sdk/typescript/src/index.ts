@@ -20,6 +20,7 @@ export { EventStream, type EventsOptions } from './events.js';
 export { categorize, Failure, type FailureOptions, OutputError, permanent } from './failure.js';
 export type { Logger, Metrics } from './metrics.js';
 export type { components, operations, paths } from './openapi.js';
+export { type ResultOptions, TaskFailed } from './results.js';
 export type { Answer, Fetch, RequestInit } from './transport.js';
 export type * from './types.js';
 export type { Task as TaskRecord, Worker as WorkerRecord } from './types.js';

@@ -7,6 +7,7 @@ import { AnswerError, ApiError, type ErrorFields, mayRetry, retryAfterOf } from 
 import { type EnqueuedTask, inBatches, itemOf, type NewTask } from './enqueue.js';
 import { EventStream, type EventsOptions } from './events.js';
 import { pages } from './query.js';
+import { type ResultOptions, Results } from './results.js';
 import { millis, objects } from './answers.js';
 import type {
   ActOnTasksResponse,
@@ -44,6 +45,8 @@ import type {
   TaskEnvelope,
   TaskList,
   TaskQuery,
+  WaitTasksRequest,
+  WaitTasksResponse,
   Worker,
   WorkerHeartbeatRequest,
   WorkerHeartbeatResponse,
@@ -73,6 +76,8 @@ const noTask = 'lubdub: POST /v1/tasks:batch: an answer without a task';
 
 /** Tasks, events, workers, machines and queues. */
 export abstract class WorkCalls extends ControlCalls {
+  readonly #results = new Results(this.caller, (request, signal) => this.#wait(request, { signal }, 1));
+
   /**
    * Creates a task: returns the envelope of its first attempt if it has no queue, and the task if it waits in one. Without an idempotency
    * key one is generated, which makes the client's retries safe.
@@ -154,6 +159,24 @@ export abstract class WorkCalls extends ControlCalls {
   /** A task. */
   getTask(taskId: string, options?: CallOptions): Promise<Task> {
     return this.get('/v1/tasks/' + seg(taskId), undefined, options);
+  }
+
+  /** Those of up to 1,000 tasks that have ended, at most 100, as soon as there is one; none after `waitMs`, which is 60,000 at most. */
+  waitTasks(request: WaitTasksRequest, options?: CallOptions): Promise<WaitTasksResponse> {
+    return this.#wait(request, options);
+  }
+
+  #wait(request: WaitTasksRequest, options?: CallOptions, tries?: number): Promise<WaitTasksResponse> {
+    return this.send({ method: 'POST', path: '/v1/tasks:wait', waitMs: request.waitMs ?? 0, tries }, request, options);
+  }
+
+  /**
+   * Waits until a task has ended, and returns its output. If it FAILED or was CANCELLED, this rejects with a TaskFailed, and for an unknown
+   * task with an ApiError, task_not_found. When the wait ends first, the task continues. All waits of a client share one request at a time,
+   * which is repeated while no server answers. The client's token must be allowed to read tasks.
+   */
+  result<T = unknown>(taskId: string, options: ResultOptions = {}): Promise<T> {
+    return this.#results.of(taskId, options) as Promise<T>;
   }
 
   /** One page of tasks. */

@@ -103,6 +103,8 @@ async function raw(reply: (socket: Socket) => void): Promise<{ url: string; serv
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
 }
 
+const noCalls = ['constructor', 'close', 'track', 'trackFor', 'run', 'endpointsFor', 'events', 'result'];
+
 /** The calls of a client, with their required arguments. */
 function calls(client: Client): Promise<unknown>[] {
   const made: Promise<unknown>[] = [];
@@ -111,9 +113,7 @@ function calls(client: Client): Promise<unknown>[] {
   for (let at: object = client; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
     for (const name of Object.getOwnPropertyNames(at)) {
       const found = Object.getOwnPropertyDescriptor(at, name)!.value as unknown;
-      if (typeof found === 'function' && !['constructor', 'close', 'track', 'trackFor', 'run', 'endpointsFor', 'events'].includes(name)) {
-        names.add(name);
-      }
+      if (typeof found === 'function' && !noCalls.includes(name)) names.add(name);
     }
   }
   for (const name of names) {
@@ -260,6 +260,22 @@ test('claims and registrations end in a typed error or continue, whatever the se
     const cause = why instanceof Error && why.cause !== undefined ? why.cause : why;
     const typed = [undefined, 'ApiError', 'AnswerError', 'UnansweredError', 'UnfinishedError'].includes((cause as Error | undefined)?.name);
     assert.ok(typed, `seed ${seed}: ${String(why)}`);
+    client.close();
+  }
+});
+
+test('results end in a typed error or continue, whatever the server sends', async () => {
+  for (let seed = 1; seed <= 60; seed++) {
+    const { server, client, state } = strange(seed, /:wait$/);
+    state.bad = true;
+    const id = server.enqueue({ type: 'work' });
+    const end = client.result(id).catch((error: Error) => error.name);
+    await server.clock.advance(20_000);
+    assert.ok(state.requests < 3000, `seed ${seed}: ${state.requests} requests in 20 s`);
+    state.bad = false;
+    server.cancel(id);
+    const name = await server.finish(end, `seed ${seed}: its end`);
+    assert.ok(['ApiError', 'AnswerError', 'TaskFailed'].includes(name as string), `seed ${seed}: ${String(name)}`);
     client.close();
   }
 });

@@ -5,6 +5,7 @@ import type {
   RegisterWorkerRequest,
   State,
   TaskEnvelope,
+  WaitTasksRequest,
   WorkerHeartbeatRequest,
 } from '../types.js';
 import type { HandClock } from './hand.js';
@@ -17,6 +18,7 @@ const known: Record<string, string[]> = {
   item: ['taskId', 'attempt', 'taskToken', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
   completed: ['attempt', 'workerId', 'completedAt', 'outcome', 'output', 'metrics', 'error', 'cancelledDuringPhase', 'partialProgress'],
   beat: ['activeCount', 'seq', 'completedDelta', 'failedDelta', 'tasks'],
+  wait: ['taskIds', 'waitMs'],
   claim: ['types', 'max', 'waitMs', 'claimId', 'start'], // start is ignored, as by an older server
 };
 
@@ -61,6 +63,8 @@ export class Routes {
         return { status: 201, body: this.#createTask(token, body) };
       case 'GET tasks':
         return ok(this.#shown(id));
+      case 'POST tasks:wait':
+        return ok(await this.#waitTasks(token, checked('wait', body), gone));
       case 'POST tasks/started':
         return ok(this.#started(id, token, checked('started', body)));
       case 'POST tasks/heartbeat':
@@ -415,6 +419,23 @@ export class Routes {
     }
   }
 
+  /** Returns the tasks that have ended, and waits for the first. */
+  async #waitTasks(token: string, body: WaitTasksRequest, gone: AbortSignal): Promise<object> {
+    if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or one that is not valid');
+    const ids = [...new Set(body.taskIds)];
+    if (ids.length !== body.taskIds.length || ids.length < 1 || ids.length > 1000) {
+      throw new Refusal(400, 'invalid_request', '1 to 1,000 tasks, each once');
+    }
+    const end = this.#clock.now() + (body.waitMs ?? 0);
+    for (;;) {
+      const notFound = ids.filter((id) => !this.#tasks.has(id));
+      const ended = ids.filter((id) => this.#tasks.has(id) && isOver(this.taskOf(id))).slice(0, 100);
+      const left = end - this.#clock.now();
+      if (notFound.length + ended.length > 0 || left <= 0) return { tasks: ended.map((id) => this.#shown(id)), notFound };
+      await this.#wait(left, gone);
+    }
+  }
+
   #wait(ms: number, gone: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.setTimeout(resolve, ms);
@@ -467,8 +488,9 @@ export class Routes {
   #shown(id: string): object {
     const task = this.#tasks.get(id);
     if (!task) throw new Refusal(404, 'task_not_found', 'no such task');
-    const { taskId, state, attempt, workerId, request } = task;
-    return { taskId, state, attempt, workerId, queue: request.queue ?? null, type: request.type ?? null, output: task.output ?? null };
+    const { taskId, state, attempt, workerId, request, output = null, error = null } = task;
+    const ends = { reason: task.reason || (state === 'FAILED' ? 'WORKER_REPORTED' : null), cancelReason: task.why || null };
+    return { taskId, state, attempt, workerId, queue: request.queue ?? null, type: request.type ?? null, ...ends, output, error };
   }
 }
 

@@ -77,8 +77,8 @@ export class FakeServer {
   /** Requests cancellation of a task. */
   cancel(id: string, reason = ''): void {
     const task = this.#routes.taskOf(id);
+    Object.assign(task, { cancelRequested: true, why: reason });
     if (task.state === 'QUEUED') this.#routes.finish(task, 'CANCELLED', '');
-    else Object.assign(task, { cancelRequested: true, why: reason });
   }
 
   /** Ends the attempt of a task as the server does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT. */
