@@ -190,7 +190,7 @@ func TestAWaitEndsWithItsRequest(t *testing.T) {
 	})
 }
 
-// Waiting requests do not read Redis again and again; when the subscription was away, they look again once.
+// Waiting requests do not read Redis repeatedly; when the subscription was away, they look again once.
 func TestWaitsDoNotPoll(t *testing.T) {
 	t.Parallel()
 	s := redistest.Real(t)
@@ -207,7 +207,7 @@ func TestWaitsDoNotPoll(t *testing.T) {
 	if n := calls()["await"]; n != 52 {
 		t.Errorf("51 waits read Redis %d times, want 52", n)
 	}
-	// An end that nobody announces, as by a replica of an older release, is found when the subscription is established again.
+	// An end that is not announced, as by a replica of an older release, is found when the subscription is established again.
 	s.Client.HDel(h.Ctx, taskKey(h, "t"), "aw")
 	if _, err := h.Tasks.Cancel(h.Ctx, trackertest.Scope, "t", model.CancelRequest{}); err != nil {
 		t.Fatal(err)

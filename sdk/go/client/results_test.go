@@ -307,7 +307,7 @@ func TestResultsOutliveRefusals(t *testing.T) {
 	})
 }
 
-// Whoever stops waiting affects nobody else. The requests end with the last one, and with the client.
+// A call that stops waiting affects no other call. The requests end with the last one, and with the client.
 func TestResultsAreAskedForWhileSomeoneWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		e := newEnds(t)
@@ -329,12 +329,12 @@ func TestResultsAreAskedForWhileSomeoneWaits(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		if n := e.underWay(); n != 0 {
-			t.Errorf("%d requests are under way although nobody waits", n)
+			t.Errorf("%d requests are under way although no call waits", n)
 		}
 		before := len(e.seen())
 		time.Sleep(time.Hour)
 		if n := len(e.seen()); n != before {
-			t.Errorf("%d requests although nobody waits", n-before)
+			t.Errorf("%d requests although no call waits", n-before)
 		}
 		last := e.awaitResult(t.Context(), "u")
 		time.Sleep(time.Minute)

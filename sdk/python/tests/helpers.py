@@ -19,6 +19,8 @@ VARIABLES = (
     "ZONE",
 )
 
+PATIENCE = 60  # seconds; reached only when something is broken
+
 Answer = Tuple[int, Any, Dict[str, str]]
 
 

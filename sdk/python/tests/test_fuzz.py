@@ -169,6 +169,7 @@ class Calls(TestCase):
                 "enqueue",
                 "enqueue_many",
                 "dispatch",
+                "result",  # retries without an end
             ):
                 continue
             needed = [
@@ -322,6 +323,27 @@ class Beats(TestCase):
                 worker.close()
                 server.until("the worker ends", lambda ended=ended: ended, 180)
                 self.assertIsInstance(ended[0], (type(None), errors.LubdubError))
+
+    def test_results_end_in_a_typed_error_or_continue(self) -> None:
+        for seed in range(60):
+            server = Strange(random.Random(seed), ("/v1/tasks:wait",))
+            with self.subTest(seed=seed), server:
+                server.bad, task_id, client = True, server.enqueue("t"), server.client()
+                ended: List[BaseException] = []
+
+                def run(client: lubdub.Client = client, task_id: str = task_id, ended: List[Any] = ended) -> None:
+                    try:
+                        client.result(task_id)
+                    except BaseException as error:
+                        ended.append(error)
+
+                server.hand.spawn(run, "test-result")
+                server.advance(20)
+                self.assertLess(server.request_count, 3000)
+                server.bad = False
+                server.cancel(task_id)
+                server.until("the wait ends", lambda ended=ended: ended)
+                self.assertIsInstance(ended[0], errors.LubdubError)
 
 
 class Answers(TestCase):

@@ -1,6 +1,7 @@
 """Tests against a real server and a real Redis: `make test-python` builds bin/lubdub first."""
 
 import base64
+import concurrent.futures
 import json
 import os
 import random
@@ -206,6 +207,24 @@ class Work(Real):
         run_process.send_signal(signal.SIGTERM)
         self.assertEqual(run_process.wait(PATIENCE), 0)
         self.assertEqual(self.client.get_worker(worker["workerId"])["status"], "OFFLINE")
+
+    def test_the_results_of_fifty_tasks(self) -> None:
+        def result(task_id: str) -> Any:
+            return self.client.result(task_id, PATIENCE)
+
+        tasks = [self.client.enqueue("results", "t", n)["taskId"] for n in range(50)]
+        with concurrent.futures.ThreadPoolExecutor(len(tasks)) as pool:
+            results = pool.map(result, tasks)
+            process = self.run_process("results")
+            self.assertEqual(list(results), [{"pid": process.pid, "attempt": 1}] * len(tasks))
+        cancelled = self.enqueue("nowhere")
+        self.assertRaises(TimeoutError, self.client.result, cancelled, 0.1)
+        self.client.cancel_task(cancelled, {"reason": "enough"})
+        with self.assertRaises(lubdub.TaskFailed) as caught:
+            result(cancelled)
+        self.assertEqual(str(caught.exception), f"task {cancelled} CANCELLED: enough")
+        self.assertEqual(caught.exception.task["cancelReason"], "enough")
+        self.assertRaises(errors.TaskNotFound, result, "none")
 
     def test_busy_workers_live_and_dead_ones_are_detected(self) -> None:
         names = ["spin", "gil", "killed", "stopped", "stopped-isolated"]

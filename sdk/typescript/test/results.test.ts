@@ -105,6 +105,22 @@ test('1,000 results that are added one by one share one request at a time, and f
   await quiet();
 });
 
+test('many ends share an answer', async () => {
+  const { server, client, push, requests, quiet } = site();
+  const ids = push(300);
+  const results = ids.map((id) => client.result(id).catch((error: unknown) => error));
+  await server.clock.advance(10_000);
+  const before = requests().length;
+  for (const id of ids) {
+    server.end(id, 'TERMINATED');
+    await server.clock.advance(1);
+  }
+  await server.clock.advance(100);
+  assert.ok((await Promise.all(results)).every((one) => one instanceof TaskFailed));
+  assert.ok(requests().length - before < 60, `${requests().length - before} requests`);
+  await quiet();
+});
+
 test('requests wait longer and longer, and added tasks are requested soon', async () => {
   const { server, client, push, end, requests, bodies, quiet } = site();
   const [a, b, c, d] = push(4) as [string, string, string, string];

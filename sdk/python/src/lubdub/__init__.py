@@ -31,6 +31,7 @@ from .errors import (
     NoAnswer,
     OutputError,
     TaskExpired,
+    TaskFailed,
     TaskNotFound,
     may_retry,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "Stuck",
     "Superseded",
     "TaskExpired",
+    "TaskFailed",
     "TaskNotFound",
     "TaskTimeout",
     "Tracking",

@@ -291,7 +291,8 @@ def _readable(of: socket.socket) -> bool:
 def _shut(connection: http.client.HTTPConnection) -> None:
     try:
         if connection.sock is not None:
-            connection.sock.shutdown(socket.SHUT_RDWR)
+            # SSLSocket.shutdown would drop the TLS state, and with it an answer that has arrived already
+            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
     except OSError:
         pass
 

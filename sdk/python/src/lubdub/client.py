@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import os
 import ssl
@@ -17,6 +18,7 @@ from ._events import EventStream
 from ._tracking import AttemptGroup, Leases
 from ._http import HttpTransport, Transport
 from ._log import LOG, log_failure, retry_of
+from ._results import Results
 from ._endpoints import Endpoints, token_of
 from ._version import __version__
 from .attempt import Attempt, Holder, Lease
@@ -102,6 +104,7 @@ class Client(Creations):
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()
         self._groups: Dict[str, AttemptGroup] = {}
+        self._results = Results(self.caller, self.post, self.log)
         if isolated:
             self.isolation()
         _fork.register(self)
@@ -115,6 +118,7 @@ class Client(Creations):
         self._groups = {}
         self.caller.closing = type(self.caller.closing)(self.caller.clock)
         self.leases = Leases(self.caller.clock)
+        self._results = Results(self.caller, self.post, self.log)
 
     def __enter__(self) -> "Client":
         return self
@@ -124,12 +128,13 @@ class Client(Creations):
 
     def close(self) -> None:
         """Stops the heartbeats of attempts that are still tracked, whose cause becomes ClientClosed: the server will declare them lost.
-        Calls that wait for a retry fail."""
+        Calls that wait for a retry or for a result fail."""
         with self._lock:
             groups, self._groups = list(self._groups.values()), {}
         for group in groups:
             group.close(ClientClosed())
         self.caller.closing.set()
+        self._results.close()
         self.caller.transport.close()
 
     def ask(
@@ -185,7 +190,7 @@ class Client(Creations):
         waits: float = 0,
         cancel: Optional[Event] = None,
     ) -> Dict[str, Any]:
-        """For the worker."""
+        """For the worker, and for results."""
         return cast(
             Dict[str, Any],
             read(
@@ -231,6 +236,15 @@ class Client(Creations):
                 **self._scope,
             },
         )
+
+    def result(self, task_id: str, timeout: Union[datetime.timedelta, float, None] = None) -> Any:
+        """Waits until a task has ended, and returns its output; None if it has none. All calls of a client that wait at a time share one
+        request, so any number of threads may wait.
+
+        timeout: a timedelta, or seconds; None: no limit. When it is over, TimeoutError is raised; the task continues.
+        Raises TaskFailed if the task FAILED or was CANCELLED, TaskNotFound if it does not exist or is no longer stored, an ApiError if the
+        server refuses the request, and ClosedError when the client is closed. While no server answers, it waits."""
+        return self._results.result(task_id, timeout)
 
     # Tracking.
 

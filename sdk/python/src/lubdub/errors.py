@@ -6,6 +6,8 @@ import http.client
 import json
 from typing import Any, Dict, Mapping, Optional, Type, cast
 
+from . import types as t
+
 MAX_RETRY_AFTER = 3600  # seconds; the longest Retry-After that is honoured
 
 
@@ -50,6 +52,21 @@ class EndedError(LubdubError):
 
     def __init__(self, text: str = "the attempt is completed or abandoned; do not use its handle any more") -> None:
         super().__init__(text)
+
+
+class TaskFailed(LubdubError):
+    """The task of Client.result FAILED or was CANCELLED; task is the whole task, with its state, reason, error and history."""
+
+    def __init__(self, task: t.Task) -> None:
+        reason, error = task.get("reason"), task.get("error")
+        why: Any = error.get("message") if isinstance(error, dict) else None
+        if task["state"] == "CANCELLED":
+            why = task.get("cancelReason")
+        text = f"task {task['taskId']} {task['state']}"
+        text += f" ({reason})" if reason else ""
+        text += f": {why}" if why else ""
+        super().__init__(text)
+        self.task = task
 
 
 class ForcedOffline(LubdubError):

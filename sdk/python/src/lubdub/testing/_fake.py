@@ -76,7 +76,7 @@ class Store:
         self.drained = False  # for the machine of all workers
 
     def wake(self) -> None:
-        """Wakes waiting claims."""
+        """Wakes waiting claims and results."""
         with self.cond:
             self.cond.notify_all()
 
@@ -150,6 +150,7 @@ class Store:
             "reason": task.reason,
             "workerId": task.worker or None,
             "cancelRequested": task.cancel is not None,
+            "cancelReason": task.cancel,
             **{"progressPct": task.progress.get("progressPct"), "message": task.progress.get("message")},
         }
 
@@ -158,9 +159,10 @@ class Store:
         task = self.find(task_id)
         if task.over:
             raise Refused(409, "task_already_terminal", state=task.state)
+        task.cancel = reason
         if task.state == "QUEUED":
             task.state = "CANCELLED"
-        task.cancel = reason
+            self.wake()
 
     def expire(self, task: Task, reason: str) -> None:
         """Ends the current attempt; a task with a queue returns to it."""
@@ -234,7 +236,8 @@ class Store:
         if act != "completed":
             raise Refused(404, "not_found")
         task.completions.append(body)
-        task.state, task.output, task.error = body["outcome"], body.get("output"), body.get("error")
+        task.output, task.error, task.state = body.get("output"), body.get("error"), body["outcome"]
+        self.wake()
         return {"acknowledged": True, "finalState": task.state, "serverTime": wall, "willRetry": False}
 
     def apply_beat(self, task: Task, body: Dict[str, Any]) -> Dict[str, Any]:

@@ -220,7 +220,28 @@ class Server(Transport):
             return 200, store.worker_act(parts[2], parts[3], bearer, body or {}, TOKEN)
         if bearer != TOKEN:
             raise Refused(401, "unauthorized", "this is not the test server's token")
+        if (request.method, parts) == ("POST", ["v1", "tasks:wait"]):
+            return 200, self._wait(body, limit, cancel)
         return self._control(request.method, parts, body)
+
+    def _wait(self, body: Dict[str, Any], limit: float, cancel: Optional[Event]) -> Dict[str, List[Any]]:
+        """Waits until one of several tasks has ended."""
+        store, ids = self.store, body["taskIds"]
+        end = self.clock.now() + float(body.get("waitMs") or 0) / 1000
+        undo = cancel.then(store.wake) if cancel is not None else lambda: None
+        try:
+            with store.cond:
+                while True:
+                    over = [store.shown(store.tasks[id]) for id in ids if id in store.tasks and store.tasks[id].over]
+                    answer = {"tasks": over[:100], "notFound": [id for id in ids if id not in store.tasks]}
+                    left = end - self.clock.now()
+                    if any(answer.values()) or left <= 0:
+                        return answer
+                    if cancel is not None and cancel.is_set():
+                        raise NoAnswer("POST /v1/tasks:wait: cancelled")
+                    store.cond.wait(min(left, limit))
+        finally:
+            undo()
 
     def _callback(self, task_id: str, act: str, bearer: str, body: Dict[str, Any]) -> "tuple[int, Any]":
         if act == "cancel":
