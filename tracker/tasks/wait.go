@@ -104,8 +104,8 @@ func (s *Service) readEnded(ctx context.Context, refs []*schema.TaskRef, ended *
 	return err
 }
 
-// GetWhenEnded reads one task when it has ended, or when the wait is over; it returns the error of ctx when that ends before. The wait is at
-// most MaxWait; 0: it does not wait.
+// GetWhenEnded reads one task when it has ended, or when the wait is over; it returns the error of ctx when that ends before. The wait is
+// at most MaxWait; 0: it does not wait.
 func (s *Service) GetWhenEnded(ctx context.Context, scope model.Scope, id string, wait time.Duration) (*model.Task, error) {
 	if wait == 0 {
 		return s.Get(ctx, scope, id)
