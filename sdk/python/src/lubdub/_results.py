@@ -138,7 +138,7 @@ class Results:
             raise
 
     def _ask(self) -> None:
-        """Asks for the awaited tasks until there is none."""
+        """Asks for the awaited tasks until no task is awaited."""
         clock, outage, failures = self.caller.clock, Outage(self.caller.clock, self.log), 0
         while True:
             ids, wait, cancel = self._next()
