@@ -93,6 +93,7 @@ func (s *Set) For(d Deployment) *Set {
 	channel, events := "'"+WakeChannel(d.Database)+"'", eventsMost(cmp.Or(d.EventsPerShard, leastEventsPerShard))
 	set := &Set{byName: make(map[string]*Script, len(s.byName)), names: s.names}
 	for name, script := range s.byName {
+		// a strings.Replacer would not search, but look at each byte
 		src := strings.ReplaceAll(script.Source, wakeChannel, channel)
 		src = strings.ReplaceAll(src, eventsMost(leastEventsPerShard), events)
 		if src != script.Source {

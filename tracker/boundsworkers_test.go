@@ -12,6 +12,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/tasks"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
@@ -168,11 +169,17 @@ func (b *bounds) deepQueue() {
 		news[i] = model.NewTask{Scope: big, TaskID: longest("waits", i), RunID: longest("run", 3), Queue: queue, Type: types[0]}
 		b.check("validate", news[i].Validate(b.Store.Clock.Now()))
 	}
+	awaited := []string{"none"} // ends the wait
+	for _, n := range news[1:] {
+		awaited = append(awaited, n.TaskID)
+	}
 	for _, r := range b.Tasks.CreateBatch(b.Ctx, news) {
 		b.check("create", r.Err)
 	}
+	_, err := b.Tasks.Wait(b.Ctx, tasks.WaitRequest{Scope: big, TaskIDs: awaited, Wait: tasks.MaxWait})
+	b.check("wait", err)
 	b.manyQueues()
-	_, err := b.Queues.Claim(b.Ctx, queues.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: queues.MaxClaim})
+	_, err = b.Queues.Claim(b.Ctx, queues.ClaimRequest{Scope: big, WorkerID: worker, Queue: queue, Max: queues.MaxClaim})
 	b.check("claim", err)
 }
 

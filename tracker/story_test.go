@@ -447,7 +447,7 @@ func (c *story) readers() {
 		return err
 	})
 	c.sure("wait", func() error {
-		_, err := c.Tasks.Wait(c.Ctx, tasks.WaitRequest{Scope: trackertest.Scope, TaskIDs: c.tasks})
+		_, err := c.Tasks.Wait(c.Ctx, tasks.WaitRequest{Scope: trackertest.Scope, TaskIDs: c.tasks, Wait: tasks.MaxWait})
 		return err
 	})
 	c.sure("workers", func() error {

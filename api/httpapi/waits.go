@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Waits are a replica's waiting calls: claims and event streams. A token is verified when a call arrives, so each waiting call is checked
-// again periodically, and ends when its token is no longer valid or the replica stops.
+// Waits are a replica's waiting calls: claims, waits for tasks and event streams. A token is verified when a call arrives, so each waiting
+// call is checked again periodically, and ends when its token is no longer valid or the replica stops.
 type Waits struct {
 	api *API
 

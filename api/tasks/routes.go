@@ -75,8 +75,8 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Query:  []httpapi.Param{waitMs},
 			Access: httpapi.ForControl, Needs: httpapi.MayReadTasks, Waits: true,
 			Summary: "Read a task",
-			Description: "With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or else with its " +
-				"state at the end of that time. POST /v1/tasks:wait waits for many tasks.",
+			Description: "With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or with its current " +
+				"state when waitMs has passed. POST /v1/tasks:wait waits for many tasks.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:wait", Op: "waitTasks", Handle: h.wait,
@@ -85,7 +85,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Access:   httpapi.ForControl, Needs: httpapi.MayReadTasks, Waits: true,
 			Summary: "Wait for the ends of tasks",
 			Description: "The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, " +
-				"and has all of these; it is empty if waitMs is over before. Repeat the request with the other ids.",
+				"and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/cancel", Op: "cancelTask", Handle: h.cancel,
@@ -170,7 +170,7 @@ var (
 	}
 	waitMs = httpapi.Param{
 		Name: "waitMs", Schema: httpapi.Of("integer").With("minimum", 0).With("maximum", 60000),
-		Description: "How long to wait until the task has ended. Default 0: not at all.",
+		Description: "How long to wait until the task has ended. Default 0: do not wait.",
 	}
 	traceparent = httpapi.Param{
 		Name: "traceparent", Schema: httpapi.Of("string"),

@@ -87,7 +87,7 @@ func (p *Proxy) Drop() {
 	// The kernel drops connection requests while the queue of unaccepted connections is full.
 	_ = p.listener.SetDeadline(time.Unix(1, 0))
 	p.backlog(0)
-	filler, _ := net.DialTimeout("tcp", p.Addr, 100*time.Millisecond) // gets no answer if a client filled the queue first
+	filler, _ := net.DialTimeout("tcp", p.Addr, time.Second) // gets no answer if a client filled the queue first
 	p.fill(filler)
 }
 

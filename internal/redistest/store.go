@@ -40,7 +40,7 @@ type Option int
 const WallClock Option = 1
 
 // Each runs a test on every kind of store. The race detector makes the Lua of miniredis several times slower and observes the same
-// code of Lubdub on Redis, so with it a test runs on miniredis only if it is longer then than it was in `make test`.
+// code of Lubdub on Redis, so with it a test runs on miniredis only if it does more in `make test-all` than in `make test`.
 func Each(t *testing.T, test func(t *testing.T, s *Store), opts ...Option) {
 	t.Helper()
 	t.Run("miniredis", func(t *testing.T) {

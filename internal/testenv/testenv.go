@@ -36,17 +36,22 @@ func Of(t testing.TB, few, many int) int {
 	return few
 }
 
-// LongerInAll declares that `make test-all` tests more than `make test` does, so that the race detector is no reason to leave out
-// miniredis. The test calls it, OnlyAll or Of before redistest.Each.
-func LongerInAll(t testing.TB) { longer.Store(testOf(t), true) }
+// LongerInAll declares that the test does more in `make test-all` than in `make test`, so that it runs on miniredis with the race detector
+// too. The test calls it, OnlyAll or Of before redistest.Each.
+func LongerInAll(t testing.TB) {
+	if is, asked := longer.LoadOrStore(testOf(t), true); asked && !is.(bool) {
+		t.Helper()
+		t.Fatal("the test must call testenv.LongerInAll, OnlyAll or Of before redistest.Each")
+	}
+}
 
 // IsLongerInAll reports whether the test, or the test that it is part of, is declared so.
 func IsLongerInAll(t testing.TB) bool {
-	_, is := longer.Load(testOf(t))
-	return is
+	is, _ := longer.LoadOrStore(testOf(t), false)
+	return is.(bool)
 }
 
-var longer sync.Map // names of tests
+var longer sync.Map // by test: whether it does more in `make test-all`
 
 // MeasuresScripts declares that a test measures how long scripts take in Redis. The race detector would only delay it, so `make test-all`
 // runs these tests without it, by their names, which begin with TestScripts.

@@ -57,6 +57,7 @@ var keysOfFile = map[string]map[string]string{
 	"brake/census_workers.lua":      {"KEYS[i]": ofWorker},
 	"sweep/worker_drains.lua":       {"KEYS[i]": ofWorker},
 	"reconcile/worker_ended.lua":    {"KEYS[i + 2]": ofWorker},
+	"tasks/await.lua":               {"key": ofTask},
 	"tasks/idempotency_key.lua":     {"KEYS[1]": ofNone},
 	"lib/idempotency.lua":           {"key": ofNone},
 	"schedules/schedule_fire.lua":   {"KEYS[2]": ofSchedule},

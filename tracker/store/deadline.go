@@ -11,7 +11,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
-// A request that waits for Redis gets its response within one and a half redis-timeouts of its arrival, plus the wait that a claim asks
+// A request that waits for Redis gets its response within one and a half redis-timeouts of its arrival, plus the wait that it asks
 // for, in any lane and with any number of round trips. Internally one and a quarter are used: the rest is for this process, which may be
 // busy. A call that cannot finish in time is refused at once and not sent, and so is every call to a node that is known not to respond.
 

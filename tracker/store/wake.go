@@ -29,8 +29,8 @@ func (s *Store) OnWake(all func(), one func(message string)) {
 	s.wakes.users = append(s.wakes.users, wakeUser{all, one})
 }
 
-// ListenForWakes starts the subscription unless it has been started. A request that waits calls it after joining those that OnWake's
-// functions wake: they are all woken once it is established.
+// ListenForWakes starts the subscription unless it has been started. OnWake's functions wake all
+// requests once it is established, so a request that joins them later must look first.
 func (s *Store) ListenForWakes() {
 	w := &s.wakes
 	w.once.Do(func() {

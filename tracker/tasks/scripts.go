@@ -186,15 +186,6 @@ func (s *Service) awaitCall(refs []*schema.TaskRef) *store.Call {
 	return store.NewCall(refs[0].Shard, s.scripts.await, s.recordsOf(refs))
 }
 
-// readAwaited returns the state of each of them, "" if it does not exist.
-func readAwaited(re store.Reply) []model.State {
-	states := make([]model.State, len(re))
-	for i := range states {
-		states[i] = schema.StateOf(re.Str(i))
-	}
-	return states
-}
-
 // recordsOf returns the keys of the records of tasks of one shard.
 func (s *Service) recordsOf(refs []*schema.TaskRef) []string {
 	keys := make([]string, len(refs))

@@ -31,7 +31,7 @@ type Service struct {
 func New(s *store.Store, b *beats.Service, h *holdings.Service, q *quotas.Service, w *workers.Service, o Options) *Service {
 	made := &Service{
 		store: s, beats: b, holdings: h, quotas: q, workers: w, scripts: newScripts(s.Scripts), opts: o,
-		awaiting: awaiting{of: map[string][]chan struct{}{}},
+		awaiting: awaiting{of: map[string][]awaited{}},
 	}
 	s.OnWake(made.awaiting.recheck, made.awaiting.receive)
 	return made

@@ -120,74 +120,116 @@ func (s *Service) GetWhenEnded(ctx context.Context, scope model.Scope, id string
 // awaitEnd returns the states of the tasks, "" for one that does not exist, as soon as one of them has ended or does not exist, or when
 // the wait is over. `calls` is the context of calls, which does not end with ctx.
 func (s *Service) awaitEnd(ctx, calls context.Context, op string, refs []*schema.TaskRef, wait time.Duration) ([]model.State, error) {
+	states := make([]model.State, len(refs))
+	if wait == 0 {
+		return states, s.lookAt(calls, op, refs, nil, states, s.statesCall)
+	}
 	w := s.awaiting.join(refs)
 	defer s.awaiting.leave(w, refs)
-	if wait > 0 {
-		s.store.ListenForWakes()
-	}
+	s.store.ListenForWakes()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	for {
-		states, err := s.statesAwaited(calls, op, refs)
-		if err != nil || slices.ContainsFunc(states, func(is model.State) bool { return is == "" || is.Terminal() }) {
+	var look []int // nil: at all
+	for over := false; ; {
+		if err := s.lookAt(calls, op, refs, look, states, s.awaitCall); err != nil || over {
 			return states, err
 		}
-		select {
-		case <-w:
-		case <-timer.C:
+		if slices.ContainsFunc(states, func(is model.State) bool { return is == "" || is.Terminal() }) {
 			return states, nil
+		}
+		select {
+		case <-w.woken:
+			look = s.awaiting.take(w)
+		case <-timer.C:
+			look, over = nil, true // a replica of an older release announces no ends
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-func (s *Service) statesAwaited(ctx context.Context, op string, refs []*schema.TaskRef) ([]model.State, error) {
-	at := make(map[*schema.TaskRef]int, len(refs))
-	for i, r := range refs {
-		at[r] = i
-	}
-	groups := schema.ByShard(refs, namesAtOnce, func(r *schema.TaskRef) int { return r.Shard })
-	calls := store.CallEach(groups, s.awaitCall)
-	s.store.DoAll(ctx, op, calls)
-	if err := store.FirstError(calls); err != nil {
-		return nil, err
-	}
-	states := make([]model.State, len(refs))
-	for g, group := range groups {
-		for i, is := range readAwaited(calls[g].Reply) {
-			states[at[group[i]]] = is
+// lookAt reads the states of some of the tasks, by position; nil: of all.
+func (s *Service) lookAt(
+	ctx context.Context, op string, refs []*schema.TaskRef, look []int, states []model.State, call func([]*schema.TaskRef) *store.Call,
+) error {
+	if look == nil {
+		look = make([]int, len(refs))
+		for i := range look {
+			look[i] = i
 		}
 	}
-	return states, nil
+	groups := schema.ByShard(look, namesAtOnce, func(i int) int { return refs[i].Shard })
+	calls := store.CallEach(groups, func(group []int) *store.Call {
+		of := make([]*schema.TaskRef, len(group))
+		for j, i := range group {
+			of[j] = refs[i]
+		}
+		return call(of)
+	})
+	s.store.DoBulk(ctx, op, calls)
+	if err := store.FirstError(calls); err != nil {
+		return err
+	}
+	for g, group := range groups {
+		for j, is := range readStates(calls[g].Reply) {
+			states[group[j]] = is.State
+		}
+	}
+	return nil
 }
 
 // awaiting are the requests of this replica that wait for the ends of tasks.
 type awaiting struct {
 	mu sync.Mutex
-	of map[string][]chan struct{} // by <scope>/<task>: each request's channel, which holds one wake-up
+	of map[string][]awaited // by <scope>/<task>
 }
 
-func (a *awaiting) join(refs []*schema.TaskRef) chan struct{} {
-	w := make(chan struct{}, 1)
+// awaited is a task of a request, by its position there.
+type awaited struct {
+	by *waiter
+	at int
+}
+
+// waiter is a request that waits.
+type waiter struct {
+	woken chan struct{} // holds one wake-up
+
+	all   bool  // look at all tasks; it and ended are protected by the lock of awaiting
+	ended []int // look at these tasks
+}
+
+func (a *awaiting) join(refs []*schema.TaskRef) *waiter {
+	w := &waiter{woken: make(chan struct{}, 1)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, r := range refs {
+	for i, r := range refs {
 		name := schema.TaskName(r.Scope, r.ID)
-		a.of[name] = append(a.of[name], w)
+		a.of[name] = append(a.of[name], awaited{w, i})
 	}
 	return w
 }
 
-func (a *awaiting) leave(w chan struct{}, refs []*schema.TaskRef) {
+func (a *awaiting) leave(w *waiter, refs []*schema.TaskRef) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range refs {
 		name := schema.TaskName(r.Scope, r.ID)
-		if a.of[name] = slices.DeleteFunc(a.of[name], func(one chan struct{}) bool { return one == w }); len(a.of[name]) == 0 {
+		if a.of[name] = slices.DeleteFunc(a.of[name], func(one awaited) bool { return one.by == w }); len(a.of[name]) == 0 {
 			delete(a.of, name)
 		}
 	}
+}
+
+// take returns the tasks that a request must look at, by their positions; nil: all of them.
+func (a *awaiting) take(w *waiter) []int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	look := w.ended
+	if w.all {
+		look = nil
+	}
+	w.all, w.ended = false, nil
+	return look
 }
 
 // receive handles a message of the wake channel.
@@ -198,7 +240,10 @@ func (a *awaiting) receive(message string) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	wakeEach(a.of[name])
+	for _, one := range a.of[name] {
+		one.by.ended = append(one.by.ended, one.at)
+		one.by.wake()
+	}
 }
 
 // recheck makes all requests look again: messages may have been missed.
@@ -206,15 +251,16 @@ func (a *awaiting) recheck() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, list := range a.of {
-		wakeEach(list)
+		for _, one := range list {
+			one.by.all = true
+			one.by.wake()
+		}
 	}
 }
 
-func wakeEach(list []chan struct{}) {
-	for _, w := range list {
-		select {
-		case w <- struct{}{}:
-		default: // it has not handled the last one yet
-		}
+func (w *waiter) wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default: // it has not handled the last one yet
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // TaskFailed is the error of Result for a task that FAILED or was CANCELLED.
 type TaskFailed struct {
-	// Task is the whole task: its state, reason, error and history.
+	// Task is the task as lists have it, without payload and resources.
 	Task *v1.Task
 }
 
@@ -38,8 +38,8 @@ func (e *TaskFailed) Error() string {
 	return text
 }
 
-// WaitTasks returns those of the tasks that have ended, as soon as there is one, or none after `wait`, which is at most a minute. Result
-// does so for any number of tasks.
+// WaitTasks returns those of the tasks that have ended, as soon as there is one, or none after `wait`, which is at most a minute. Use
+// Result to wait for any number of tasks.
 func (c *Client) WaitTasks(ctx context.Context, taskIDs []string, wait time.Duration) (*v1.WaitTasksResponse, error) {
 	return c.waitTasks(ctx, taskIDs, wait, 0)
 }
@@ -108,6 +108,7 @@ type results struct {
 	of      map[string]*awaited
 	order   []*awaited // in which they are asked for; may have removed ones
 	asks    bool       // the goroutine runs
+	resume  func()     // ends its pause; nil: it does not pause
 	added   bool       // since the last request was made
 	request struct {   // that is under way
 		cancel context.CancelFunc // nil: there is none
@@ -153,14 +154,20 @@ func (r *results) leave(a *awaited) {
 	}
 }
 
-// remove removes a task, and ends the request if it was the last one. The caller has the lock.
+// remove removes a task, and ends the request or the pause if it was the last one. The caller has the lock.
 func (r *results) remove(a *awaited) {
 	if r.of[a.id] != a {
 		return
 	}
 	delete(r.of, a.id)
-	if len(r.of) == 0 && r.request.cancel != nil {
+	if len(r.of) > 0 {
+		return
+	}
+	if r.request.cancel != nil {
 		r.request.cancel()
+	}
+	if r.resume != nil {
+		r.resume()
 	}
 }
 
@@ -178,8 +185,8 @@ func (r *results) ask() {
 		r.requested()
 		switch {
 		case err == nil:
-			r.settle(ended)
-			if took := clock.Elapsed(began, r.client.set.clock.Now()); len(ended.Tasks)+len(ended.NotFound) == 0 && took < wait/2 {
+			settled := r.settle(ended)
+			if took := clock.Elapsed(began, r.client.set.clock.Now()); settled == 0 && took < wait/2 {
 				r.pause(backoff(failures, maxPause, nil)) // a server that does not wait is not called without a pause
 				failures++
 			} else if failures = 0; len(ended.Tasks) < maxAnswers {
@@ -224,7 +231,21 @@ func (r *results) next(wait *time.Duration) (ctx context.Context, ids []string, 
 	return ctx, ids, of
 }
 
-func (r *results) pause(d time.Duration) { clock.Sleep(r.client.set.clock, d, r.client.closing.Done()) }
+// pause waits before the next request, as long as a call waits for a result.
+func (r *results) pause(d time.Duration) {
+	ctx, resume := context.WithCancel(r.client.closing)
+	defer resume()
+	r.mu.Lock()
+	r.resume = resume
+	if len(r.of) == 0 {
+		resume()
+	}
+	r.mu.Unlock()
+	clock.Sleep(r.client.set.clock, d, ctx.Done())
+	r.mu.Lock()
+	r.resume = nil
+	r.mu.Unlock()
+}
 
 // shortened returns the wait after additions.
 func (r *results) shortened() time.Duration {
@@ -243,10 +264,11 @@ func (r *results) requested() {
 	r.request.cancel = nil
 }
 
-// settle gives the calls their results.
-func (r *results) settle(ended *v1.WaitTasksResponse) {
+// settle gives the calls their results, and returns how many tasks were awaited.
+func (r *results) settle(ended *v1.WaitTasksResponse) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	before := len(r.of)
 	for i := range ended.Tasks {
 		r.end(r.of[ended.Tasks[i].TaskID], &ended.Tasks[i], nil)
 	}
@@ -256,6 +278,7 @@ func (r *results) settle(ended *v1.WaitTasksResponse) {
 			Message: "no task " + id + "; finished tasks are removed at the end of their retention",
 		})
 	}
+	return before - len(r.of)
 }
 
 // fail ends the waits for tasks with an error.

@@ -298,6 +298,18 @@ func TestResultsOutliveRefusals(t *testing.T) {
 		if err := <-e.awaitResult(t.Context(), "t"); err != nil || time.Since(begun) < 7*time.Second {
 			t.Error(err, time.Since(begun))
 		}
+		e.refuse = func(int) *http.Response {
+			return reply(503, `{"error":"overloaded","message":"m"}`, "Retry-After", "3600")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := <-e.awaitResult(ctx, "t"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		e.refuse, begun = nil, time.Now() // the pause ended with the last call
+		if err := <-e.awaitResult(t.Context(), "t"); err != nil || time.Since(begun) > time.Second {
+			t.Error(err, time.Since(begun))
+		}
 		e.refuse = func(int) *http.Response { return reply(403, `{"error":"forbidden","message":"m"}`) }
 		for _, one := range []<-chan error{e.awaitResult(t.Context(), "a"), e.awaitResult(t.Context(), "b")} {
 			if err := <-one; !errors.Is(err, client.ErrForbidden) {
@@ -308,7 +320,7 @@ func TestResultsOutliveRefusals(t *testing.T) {
 }
 
 // A call that stops waiting affects no other call. The requests end with the last one, and with the client.
-func TestResultsAreAskedForWhileSomeoneWaits(t *testing.T) {
+func TestResultsAreAskedForWhileACallWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		e := newEnds(t)
 		one, cancel := context.WithCancel(t.Context())

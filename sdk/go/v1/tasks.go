@@ -121,7 +121,7 @@ type CreateTasksResponse struct {
 type WaitTasksRequest struct {
 	// TaskIDs are 1 to 1,000 tasks, each once.
 	TaskIDs []string `json:"taskIds"`
-	// WaitMs is how long to wait until the first of them has ended. Default 0: not at all.
+	// WaitMs is how long to wait until the first of them has ended. Default 0: do not wait.
 	WaitMs *int64 `json:"waitMs,omitempty"`
 }
 
@@ -130,7 +130,7 @@ type WaitTasksResponse struct {
 	// Tasks are at most 100, less if they are large, in the order of the request and as lists have them, without payload and resources.
 	// Other tasks that have ended are in the answer to the next request.
 	Tasks []Task `json:"tasks"`
-	// NotFound are the ids of which there is no task.
+	// NotFound are the requested ids that do not exist.
 	NotFound []string `json:"notFound"`
 }
 

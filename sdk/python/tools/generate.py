@@ -195,8 +195,10 @@ def call(method: str, path: str, operation: Json, schemas: Json) -> List[str]:
         given.append(f'drawn="{DRAWN[op]}"')
     if op == "createTask":
         given.append("keyed=True")
-    if op == "claimTasks":
+    if op in ("claimTasks", "waitTasks"):
         given.append('waits=float((body or {}).get("waitMs") or 0) / 1000')
+    if any(p["name"] == "waitMs" for p in parameters):
+        given.append("waits=(wait_ms or 0) / 1000")
     if later:
         arguments += ["*"] + later
     lines = wrapped(f"    def {snake(op)}(", arguments, f") -> {answer}:")

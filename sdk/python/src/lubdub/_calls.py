@@ -330,10 +330,12 @@ class Calls:
         ))
 
     def get_task(self, task_id: str, *, wait_ms: Optional[int] = None) -> t.Task:
-        """Read a task. With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or else with its
-        state at the end of that time. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher,
-        admin."""
-        return cast(t.Task, self.ask("GET", "/v1/tasks/{}", ids=(task_id,), query={"waitMs": wait_ms}, scoped=True))
+        """Read a task. With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or with its
+        current state when waitMs has passed. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator,
+        dispatcher, admin."""
+        return cast(t.Task, self.ask(
+            "GET", "/v1/tasks/{}", ids=(task_id,), query={"waitMs": wait_ms}, scoped=True, waits=(wait_ms or 0) / 1000,
+        ))
 
     def next_attempt(self, task_id: str, body: t.NextAttemptRequest) -> Union[t.TaskEnvelope, t.Task]:
         """Create a task's next attempt. For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same
@@ -385,9 +387,11 @@ class Calls:
 
     def wait_tasks(self, body: t.WaitTasksRequest) -> t.WaitTasksResponse:
         """Wait for the ends of tasks. The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or
-        does not exist, and has all of these; it is empty if waitMs is over before. Repeat the request with the other ids. Roles:
+        does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles:
         viewer, submitter, operator, dispatcher, admin."""
-        return cast(t.WaitTasksResponse, self.ask("POST", "/v1/tasks:wait", body=body, scoped=True))
+        return cast(t.WaitTasksResponse, self.ask(
+            "POST", "/v1/tasks:wait", body=body, scoped=True, waits=float((body or {}).get("waitMs") or 0) / 1000,
+        ))
 
     def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:
         """Create a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and

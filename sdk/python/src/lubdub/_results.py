@@ -115,8 +115,8 @@ class Results:
         if last is not None:
             last.set()
 
-    def _end(self, outcomes: Mapping[str, Union[Dict[str, Any], BaseException]]) -> None:
-        """Gives the callers their outcomes."""
+    def _end(self, outcomes: Mapping[str, Union[Dict[str, Any], BaseException]]) -> int:
+        """Gives the callers their outcomes; returns how many tasks were awaited."""
         ended: List[Awaited] = []
         with self.lock:
             for task_id, outcome in outcomes.items():
@@ -126,6 +126,7 @@ class Results:
                     ended.append(awaited)
         for awaited in ended:
             awaited.ended.set()
+        return len(ended)
 
     def _run(self) -> None:
         try:
@@ -149,10 +150,10 @@ class Results:
             try:
                 body = {"taskIds": ids, "waitMs": int(wait * 1000)}
                 outcomes = outcomes_of(self.post(PATH, body, tries=1, waits=wait, cancel=cancel))
-                self._end(outcomes)
+                settled = self._end(outcomes)
                 outage.answered("results")
                 took = clock.now() - began
-                if not outcomes and took < wait / 2:  # a server that does not wait is not called without a pause
+                if not settled and took < wait / 2:  # a server that does not wait is not called without a pause
                     pause = backoff(failures, MAX_PAUSE)
                     failures += 1
                 else:

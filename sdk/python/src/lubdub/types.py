@@ -1981,14 +1981,14 @@ class _WaitTasksRequest(TypedDict):
 class WaitTasksRequest(_WaitTasksRequest, total=False):
     """The body of POST /v1/tasks:wait."""
 
-    # How long to wait until the first of them has ended. Default 0: not at all.
+    # How long to wait until the first of them has ended. Default 0: do not wait.
     waitMs: Optional[int]
 
 
 class WaitTasksResponse(TypedDict):
     """Has those of the requested tasks that have ended."""
 
-    # The ids of which there is no task.
+    # The requested ids that do not exist.
     notFound: List[str]
     # At most 100, less if they are large, in the order of the request and as lists have them, without payload and resources. Other
     # tasks that have ended are in the answer to the next request.
