@@ -230,7 +230,7 @@ func TestWaitsDoNotPoll(t *testing.T) {
 			t.Error(g)
 		}
 	}
-	// At the beginning, when the subscription has been away, and at the end of the task. A busy host may lose the subscription once more.
+	// At the beginning, when the subscription has been away, and at the end of the task. A busy host may lose the subscription again.
 	if n := calls()["await"] - first; n > 50+51+50+51 {
 		t.Errorf("51 waits read Redis %d times", n)
 	}
