@@ -687,7 +687,7 @@ export interface paths {
         };
         /**
          * Read a task
-         * @description With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or else with its state at the end of that time. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher, admin.
+         * @description With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or with its current state when waitMs has passed. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher, admin.
          */
         get: operations["getTask"];
         put?: never;
@@ -869,7 +869,7 @@ export interface paths {
         put?: never;
         /**
          * Wait for the ends of tasks
-         * @description The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, and has all of these; it is empty if waitMs is over before. Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
+         * @description The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
          */
         post: operations["waitTasks"];
         delete?: never;
@@ -3241,12 +3241,12 @@ export interface components {
         WaitTasksRequest: {
             /** @description 1 to 1,000 tasks, each once. */
             taskIds: string[];
-            /** @description How long to wait until the first of them has ended. Default 0: not at all. */
+            /** @description How long to wait until the first of them has ended. Default 0: do not wait. */
             waitMs?: number | null;
         };
         /** @description Has those of the requested tasks that have ended. */
         WaitTasksResponse: {
-            /** @description The ids of which there is no task. */
+            /** @description The requested ids that do not exist. */
             notFound: string[];
             /** @description At most 100, less if they are large, in the order of the request and as lists have them, without payload and resources. Other tasks that have ended are in the answer to the next request. */
             tasks: components["schemas"]["Task"][];
@@ -5071,7 +5071,7 @@ export interface operations {
                 tenantId?: string;
                 /** @description The other half. */
                 workspaceId?: string;
-                /** @description How long to wait until the task has ended. Default 0: not at all. */
+                /** @description How long to wait until the task has ended. Default 0: do not wait. */
                 waitMs?: number;
             };
             header?: never;
