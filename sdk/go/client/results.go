@@ -111,7 +111,7 @@ type results struct {
 	resume  func()     // ends its pause; nil: it does not pause
 	added   bool       // since the last request was made
 	request struct {   // that is under way
-		cancel context.CancelFunc // nil: there is none
+		cancel context.CancelFunc // nil: no request is under way
 		wait   time.Duration
 	}
 }

@@ -8,7 +8,7 @@ import type { Task, WaitTasksRequest, WaitTasksResponse } from './types.js';
 export interface ResultOptions {
   /** Ends the wait, which rejects with the signal's reason. */
   signal?: AbortSignal;
-  /** The maximum length of the wait, in ms; it then rejects with a TimeoutError, as with AbortSignal.timeout. By default there is none. */
+  /** The maximum length of the wait, in ms; it then rejects with a TimeoutError, as with AbortSignal.timeout. By default, no limit. */
   timeoutMs?: number;
 }
 

@@ -46,7 +46,7 @@ class Awaited:
     def __init__(self, ended: Event) -> None:
         self.ended = ended
         self.callers = 0
-        self.outcome: Union[Dict[str, Any], BaseException, None] = None  # the task after its end, or why there is none
+        self.outcome: Union[Dict[str, Any], BaseException, None] = None  # the task after its end, or the error
 
 
 class Results:
