@@ -123,11 +123,11 @@ func TestContractRuns(t *testing.T) {
 		l.do("POST", "/v1/tasks", l.control(roleDispatcher), `{"taskId":"c","runId":"r","queue":"q"}`).want(201)
 		l.call(one, "started", `{"attempt":1}`).want(200)
 		l.do("GET", "/v1/runs/r", l.control(roleViewer),
-			"").want(200).contains(`{"runId":"r","totalCount":3,"counts":{"QUEUED":1,"DISPATCHED":1,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,` +
+			"").want(200).contains(`{"runId":"r","totalCount":3,"counts":{"SCHEDULED":0,"QUEUED":1,"DISPATCHED":1,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,` +
 			`"CANCELLED":0}}`)
 		l.do("POST", "/v1/runs/r/cancel", l.control(roleOperator), `{"reason":"stop"}`).want(202)
 		l.do("GET", "/v1/runs/r", l.control(roleViewer),
-			"").want(200).contains(`{"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":2}}`)
+			"").want(200).contains(`{"counts":{"SCHEDULED":0,"QUEUED":0,"DISPATCHED":0,"RUNNING":1,"SUCCEEDED":0,"FAILED":0,"CANCELLED":2}}`)
 		l.call(one, "heartbeat", `{"attempt":1}`).want(200).contains(`{"shouldCancel":true,"cancelReason":"stop"}`)
 		l.do("GET", "/v1/runs/none", l.control(roleViewer), "").refused(404, "run_not_found")
 		l.do("GET", "/v1/tasks/none", l.control(roleViewer), "").refused(404, "task_not_found")

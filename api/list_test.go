@@ -189,7 +189,7 @@ func TestRunsCountEveryState(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	e.do("GET", "/v1/runs/run_1", e.control(roleViewer), "").want(200).
-		contains(`{"runId":"run_1","tenantId":"acme","workspaceId":"prod","totalCount":2,"counts":{"QUEUED":0,"DISPATCHED":0,"RUNNING":2,` +
+		contains(`{"runId":"run_1","tenantId":"acme","workspaceId":"prod","totalCount":2,"counts":{"SCHEDULED":0,"QUEUED":0,"DISPATCHED":0,"RUNNING":2,` +
 			`"SUCCEEDED":0,"FAILED":0,"CANCELLED":0}}`)
 	e.do("POST", "/v1/runs/run_1/cancel", e.control(roleOperator), `{"reason":"x"}`).want(202).contains(`{"runId":"run_1"}`)
 	e.do("GET", "/v1/runs/-", e.control(roleViewer), "").refused(400, "invalid_id")

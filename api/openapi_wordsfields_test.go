@@ -14,12 +14,12 @@ const exampleStream = `": lubdub\nretry: 2381\nid: AQAQ…\n\nid: AQAQ…\ndata:
 	`event: end\nid: AQAQ…\nretry: 3104\ndata: {\"reason\":\"draining\",\"cursor\":\"AQAQ…\"}\n\n"`
 
 var enums = map[string][]any{
-	"State":          {"QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
+	"State":          {"SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"},
 	"WorkerStatus":   {"ONLINE", "DRAINING", "OFFLINE"},
 	"Liveness":       {"FRESH", "LATE", "LOST"},
 	"Overlap":        {"allow", "skip"},
 	"DeliveryStatus": {"PENDING", "DELIVERED", "DEAD"},
-	"Outcome":        {"SUCCEEDED", "FAILED", "CANCELLED"},
+	"Outcome":        {"SUCCEEDED", "FAILED", "CANCELLED", "SNOOZED"},
 	"Severity":       {"ok", "warn", "fail"},
 	"Party":          {"us", "them", "both", "none"},
 	"ErrorCategory":  {"USER_CODE", "DATA_QUALITY", "INFRASTRUCTURE", "CONFIGURATION", "TIMEOUT", "CANCELLED"},
@@ -58,6 +58,7 @@ func between(lo, hi int) obj { return obj{"type": "integer", "minimum": lo, "max
 
 var (
 	timeoutMs = between(1000, 86400000)
+	outcome   = obj{"type": "string", "enum": []any{"SUCCEEDED", "FAILED", "CANCELLED", "SNOOZED"}}
 	anyJSON   = obj{"type": []string{"object", "array", "string", "number", "boolean", "null"}}
 	anyObject = obj{"type": []string{"object", "null"}}
 	progress  = obj{"type": []string{"number", "null"}, "minimum": 0, "maximum": 100}
@@ -85,8 +86,13 @@ var fieldSchemas = map[string]obj{
 	"Task.resources":                 {"type": "object"},
 	"Task.lastProgress":              anyObject,
 	"HistoryEntry.outcome": {"type": "string", "enum": []any{"SUCCEEDED", "FAILED", "CANCELLED", "ZOMBIE", "TIMED_OUT",
-		"LOST", "SUPERSEDED"}},
-	"CreateTaskRequest.taskKey": {"type": "string", "maxLength": 256},
+		"LOST", "SUPERSEDED", "SNOOZED"}},
+	"CompletedResponse.finalState": outcome,
+	"CompletionResult.finalState":  outcome,
+	"CompletedRequest.delayMs":     between(0, 31622400000),
+	"TaskError.retryAfterMs":       between(0, 31622400000),
+	"CreateTaskRequest.delayMs":    between(0, 31622400000),
+	"CreateTaskRequest.taskKey":    {"type": "string", "maxLength": 256},
 	"CreateTaskRequest.labels": {"type": "object", "maxProperties": 64,
 		"additionalProperties": obj{"type": "string", "maxLength": 256}},
 	"CreateTaskRequest.workerLabels": {"type": "object", "maxProperties": 64,

@@ -86,7 +86,7 @@ type modelWorker struct {
 	missedNotice bool   // its drain ended before it was notified
 	cordoned     bool
 	name         string
-	held         bool // held offline
+	held         bool // held offline, unless the hold of its lineage was lifted
 }
 
 // lineage is the lineage that the hold of a worker refuses.
@@ -311,10 +311,13 @@ func (m *fleetModel) End(rt *rapid.T) {
 	_, err := m.tr.Workers.Retire(rt.Context(), trackertest.Scope, w.id, reason, "")
 	m.must(rt, err)
 	m.ended(w, reason == model.WorkerForced)
-	if reason == model.WorkerForced && !w.held {
+	if reason == model.WorkerForced && !m.isHeld(w) {
 		w.held, m.holds[w.lineage()] = true, w
 	}
 }
+
+// isHeld reports whether an operator holds the worker offline: resuming one of a lineage lifts the hold of all.
+func (m *fleetModel) isHeld(w *modelWorker) bool { return w.held && m.holds[w.lineage()] != nil }
 
 func (m *fleetModel) ended(w *modelWorker, loss bool) {
 	if w.status == model.Offline {
@@ -418,7 +421,7 @@ func (m *fleetModel) Check(rt *rapid.T) {
 			rt.Fatalf("%s is not listed", w.id)
 		}
 		if got := workers.Workers[i]; got.Status != w.status || got.Held != len(m.held(w)) || (got.Cordon != nil) != w.cordoned ||
-			(got.Hold != nil) != w.held {
+			(got.Hold != nil) != m.isHeld(w) {
 			rt.Fatalf("%s is %s and holds %d, cordoned: %v; in the model %s, %d, %v", w.id, got.Status, got.Held, got.Cordon, w.status,
 				len(m.held(w)), w.cordoned)
 		}

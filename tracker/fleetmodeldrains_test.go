@@ -35,9 +35,7 @@ func (m *fleetModel) Resume(rt *rapid.T) {
 	case w.held:
 		m.must(rt, err)
 		w.held = false
-		if m.holds[w.lineage()] == w {
-			delete(m.holds, w.lineage())
-		}
+		delete(m.holds, w.lineage())
 		return
 	case w.status == model.Offline:
 		m.code(rt, "resume", err, workers.WorkerOffline)

@@ -45,8 +45,8 @@ func (m *machine) Create(rt *rapid.T) {
 			InitialBackoff: 500 * time.Millisecond, Multiplier: 2, MaxBackoff: 1500 * time.Millisecond}
 		n.Retry = &k.policy
 		if rapid.Bool().Draw(rt, "notBefore?") && (k.deadline.IsZero() || k.deadline.After(m.now.Add(time.Second))) {
-			n.NotBefore = m.now.Add(time.Second)
-			k.readyAt = n.NotBefore
+			n.RunAt = m.now.Add(time.Second)
+			k.readyAt = n.RunAt
 		}
 	}
 	m.must(rt, n.Validate(m.now))
@@ -92,7 +92,8 @@ func (k *modelTask) refusal(a *model.Attempt, beat bool) model.Code {
 		return model.AttemptMismatch
 	case k.state == model.Dispatched || k.state == model.Running:
 		return ""
-	case k.state == model.Queued && k.lastEnd != model.WorkerReported, k.state == model.Failed && k.reason != model.WorkerReported,
+	case k.state == model.Queued && k.lastEnd != model.WorkerReported && k.lastEnd != model.Reason(model.Snoozed),
+		k.state == model.Failed && k.reason != model.WorkerReported,
 		k.reason == model.Terminated:
 		return ended()
 	}
@@ -169,8 +170,12 @@ func (m *machine) Beat(rt *rapid.T) {
 
 func (m *machine) Complete(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
-	c := model.Completion{Outcome: rapid.SampledFrom([]model.State{model.Succeeded, model.Failed, model.Cancelled}).Draw(rt,
+	c := model.Completion{Outcome: rapid.SampledFrom([]model.State{model.Succeeded, model.Failed, model.Cancelled, model.Snoozed}).Draw(rt,
 		"outcome")}
+	delay := rapid.SampledFrom([]time.Duration{0, 700 * time.Millisecond, -1}).Draw(rt, "retry after")
+	if delay >= 0 || c.Outcome == model.Snoozed {
+		c.RetryAfter = new(max(0, delay))
+	}
 	if c.Outcome == model.Failed {
 		c.Retryable, c.Error = rapid.Bool().Draw(rt, "retryable"), json.RawMessage(`{"category":"USER_CODE"}`)
 	}
@@ -183,6 +188,13 @@ func (m *machine) Complete(rt *rapid.T) {
 		return
 	}
 	want := k.refusal(a, false)
+	if want == "" && c.Outcome == model.Snoozed && !k.queue {
+		m.code(rt, "snooze without a queue", err, model.NoQueue)
+		if k.attempts[a.Number] != a {
+			m.begin(k, a) // its token has restored it
+		}
+		return
+	}
 	m.code(rt, "complete", err, want)
 	if want != "" {
 		return
@@ -195,14 +207,32 @@ func (m *machine) Complete(rt *rapid.T) {
 		k.won = a.Number
 	}
 	k.ended[a.Number] = string(c.Outcome)
-	if c.Outcome == model.Failed && c.Retryable && k.retry(false) {
+	switch {
+	case c.Outcome == model.Failed && c.Retryable && k.retry(false):
 		k.retried[a.Number] = true
 		m.requeued(k, model.WorkerReported)
-	} else {
+		k.waitFor(m.now, c.RetryAfter)
+	case c.Outcome == model.Snoozed && k.cancel:
+		m.finished(k, model.Cancelled, model.WorkerReported)
+	case c.Outcome == model.Snoozed:
+		k.retried[a.Number] = true
+		k.state, k.lastEnd = model.Queued, model.Reason(model.Snoozed)
+		k.waitFor(m.now, c.RetryAfter)
+	default:
 		m.finished(k, c.Outcome, model.WorkerReported)
 	}
 	if done.WillRetry != k.retried[a.Number] || done.Outcome != c.Outcome || done.WillRetry && done.NextAttempt != a.Number+1 {
 		rt.Fatalf("%+v, in the model retry %v", done, k.retried[a.Number])
+	}
+}
+
+// waitFor sets when the task is ready, if its worker has said that.
+func (k *modelTask) waitFor(now time.Time, delay *time.Duration) {
+	if delay == nil {
+		return
+	}
+	if k.readyAt = (time.Time{}); *delay > 0 {
+		k.readyAt = now.Add(*delay)
 	}
 }
 

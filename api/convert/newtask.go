@@ -17,10 +17,13 @@ func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error
 		Type: body.Type, Queue: body.Queue,
 		Runtime: body.Runtime, WorkerLabels: body.WorkerLabels, WorkerID: body.WorkerID,
 		Payload: Compact(body.Payload), Resources: Compact(body.Resources), Labels: body.Labels,
-		NotBefore: body.NotBefore.Time, Deadline: body.Deadline.Time,
+		Deadline:     body.Deadline.Time,
 		NoRenewToken: body.RenewToken != nil && !*body.RenewToken,
 	}
 	var err error
+	if n.RunAt, err = runAt(body); err != nil {
+		return n, err
+	}
 	if n.Trace, err = ownTrace(body.Traceparent); err != nil {
 		return n, err
 	}
@@ -30,6 +33,7 @@ func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error
 		}
 	}
 	var d httpapi.Durations
+	n.Delay = d.OrDefault("delayMs", body.DelayMs, time.Millisecond, 0)
 	n.StartTimeout = d.Positive("startTimeoutMs", body.StartTimeoutMs, time.Millisecond)
 	n.RunTimeout = d.Positive("runTimeoutMs", body.RunTimeoutMs, time.Millisecond)
 	n.HeartbeatInterval = d.Positive("heartbeatIntervalMs", body.HeartbeatIntervalMs, time.Millisecond)
@@ -38,6 +42,19 @@ func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error
 	n.TokenTTL = d.Positive("tokenTtlSeconds", body.TokenTTLSeconds, time.Second)
 	n.Retry = retryPolicy(&d, body.Retry)
 	return n, d.Err
+}
+
+// runAt returns the start time in a body, under one of its names.
+func runAt(body *v1.CreateTaskRequest) (at time.Time, err error) {
+	if at = body.RunAt.Time; at.IsZero() {
+		at = body.NotBefore.Time
+	} else if !body.NotBefore.IsZero() {
+		return at, httpapi.InvalidField("notBefore", "notBefore is another name of runAt; send one of them")
+	}
+	if body.DelayMs != nil && !at.IsZero() {
+		return at, httpapi.InvalidField("delayMs", "delayMs and runAt both say when the task may start; send one of them")
+	}
+	return at, nil
 }
 
 // ownTrace returns the trace context in a body.

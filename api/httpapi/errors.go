@@ -90,6 +90,7 @@ var statusOf = map[model.Code]int{
 	model.IdempotencyMismatch: fasthttp.StatusConflict,
 	model.AttemptMismatch:     fasthttp.StatusConflict,
 	model.AlreadyTerminal:     fasthttp.StatusConflict,
+	model.NoQueue:             fasthttp.StatusConflict,
 	model.Expired:             fasthttp.StatusGone,
 	workers.WorkerNotFound:    fasthttp.StatusNotFound,
 	workers.MachineNotFound:   fasthttp.StatusNotFound,

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -95,13 +97,16 @@ func completion(req *httpapi.Request) (model.Completion, error) {
 
 // completion checks the fields that only completions have.
 func (body *completedBody) completion(report model.Report) (none model.Completion, err error) {
-	switch body.Outcome {
-	case v1.OutcomeSucceeded, v1.OutcomeFailed, v1.OutcomeCancelled:
-	case "":
-		return none, httpapi.InvalidField("outcome", "outcome is missing; send SUCCEEDED, FAILED or CANCELLED")
-	default:
+	switch {
+	case body.Outcome == "":
+		return none, httpapi.InvalidField("outcome", "outcome is missing; send SUCCEEDED, FAILED, CANCELLED or SNOOZED")
+	case !slices.Contains(v1.Outcomes, body.Outcome):
 		return none, httpapi.InvalidField("outcome",
-			fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED or CANCELLED", httpapi.Clip(string(body.Outcome))))
+			fmt.Sprintf("outcome is %q; send SUCCEEDED, FAILED, CANCELLED or SNOOZED", httpapi.Clip(string(body.Outcome))))
+	case body.Outcome == v1.OutcomeSnoozed && body.DelayMs == nil:
+		return none, httpapi.InvalidField("delayMs", "delayMs is missing; a SNOOZED outcome needs the time until the next attempt")
+	case body.Outcome != v1.OutcomeSnoozed && body.DelayMs != nil:
+		return none, httpapi.InvalidField("delayMs", "delayMs needs the outcome SNOOZED; send error.retryAfterMs with a failure")
 	}
 	if len(body.CancelledDuringPhase) > model.MaxPhaseBytes {
 		return none, httpapi.InvalidField("cancelledDuringPhase", fmt.Sprintf("cancelledDuringPhase is longer than %d bytes; send less",
@@ -120,7 +125,22 @@ func (body *completedBody) completion(report model.Report) (none model.Completio
 	if len(done.Metrics) > 0 && done.Metrics[0] != '{' {
 		return none, httpapi.InvalidField("metrics", "metrics is not an object")
 	}
+	if done.RetryAfter, err = delay("delayMs", body.DelayMs); err != nil {
+		return none, err
+	}
 	return done, setError(&done)
+}
+
+// delay returns a time until the next attempt; nil: absent.
+func delay(field string, ms *int64) (*time.Duration, error) {
+	if ms == nil {
+		return nil, nil
+	}
+	if *ms < 0 || *ms > model.MaxDelay.Milliseconds() {
+		return nil, httpapi.InvalidField(field, fmt.Sprintf("%s is %d; use 0 to %d, which is 366 days", field, *ms,
+			model.MaxDelay.Milliseconds()))
+	}
+	return new(time.Duration(*ms) * time.Millisecond), nil
 }
 
 // setError checks the error object: FAILED needs one with a category. The category determines whether a retry may help if the worker
@@ -147,6 +167,10 @@ func setError(done *model.Completion) error {
 	case !e.Category.Valid():
 		return httpapi.InvalidField("error.category",
 			fmt.Sprintf("error.category is %q; use one of %s", httpapi.Clip(string(e.Category)), categories()))
+	}
+	var err error
+	if done.RetryAfter, err = delay("error.retryAfterMs", e.RetryAfterMs); err != nil {
+		return err
 	}
 	done.Category = string(e.Category)
 	done.Retryable = e.Category.Retryable()

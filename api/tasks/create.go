@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -64,16 +65,19 @@ func newTask(req *httpapi.Request, body *v1.CreateTaskRequest, key, keyField str
 		}
 	}
 	if err := n.Validate(req.Now); err != nil {
+		if !body.NotBefore.IsZero() {
+			err = fieldNamed(err, "runAt", "notBefore")
+		}
 		return n, fieldNamed(err, "idempotencyKey", keyField)
 	}
 	return n, nil
 }
 
-// fieldNamed changes the field of an error about the key to the field or header that contained it.
+// fieldNamed changes the field of an error to the field or header that contained the value.
 func fieldNamed(err error, from, to string) error {
 	r := httpapi.RefusalOf("createTask", err)
 	if r.Body.Field == from {
-		r.Body.Field = to
+		r.Body.Field, r.Body.Message = to, strings.ReplaceAll(r.Body.Message, from, to)
 	}
 	return r
 }

@@ -47,7 +47,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Access: httpapi.ForControl, Needs: httpapi.MayCreate,
 			Summary: "Create a task",
 			Description: "Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller " +
-				"delivers to a worker. With a queue the task waits, QUEUED.",
+				"delivers to a worker. With a queue the task waits, QUEUED, or SCHEDULED until its runAt or for its delayMs.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks:batch", Op: "createTasks", Handle: h.createBatch,
@@ -158,7 +158,7 @@ var (
 	claimable  = httpapi.Param{
 		Name: "claimable", Schema: httpapi.Of("boolean"),
 		Description: "Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their " +
-			"backoff or notBefore. That a queue is paused makes no difference.",
+			"backoff. That a queue is paused makes no difference.",
 	}
 	finishedAfter = httpapi.Param{
 		Name: "finishedAfter", Schema: httpapi.Of("string").With("format", "date-time"),

@@ -17,7 +17,7 @@ func taskView(t *model.Task, whole bool) *v1.Task {
 		ProgressPct: convert.Raw(t.Progress.Pct), Message: convert.Raw(t.Progress.Message),
 		CreatedAt: v1.At(t.CreatedAt), DispatchedAt: v1.At(t.DispatchedAt), StartedAt: v1.At(t.StartedAt),
 		LastHeartbeatAt: v1.At(t.LastHeartbeatAt), ReportedHeartbeatAt: v1.At(t.ReportedAt), CompletedAt: v1.At(t.CompletedAt),
-		FinishedAt: v1.At(t.FinishedAt), Deadline: v1.At(t.Deadline), NotBefore: v1.At(t.NotBefore),
+		FinishedAt: v1.At(t.FinishedAt), Deadline: v1.At(t.Deadline), RunAt: v1.At(t.RunAt), NotBefore: v1.At(t.RunAt),
 		NextAttemptAt:   v1.At(t.NextAttemptAt),
 		CancelRequested: t.CancelRequested, CancelReason: convert.OrNull(t.CancelReason),
 		Reason: convert.OrNull(string(t.Reason)), RetriesExhausted: t.RetriesExhausted,

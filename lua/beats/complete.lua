@@ -5,10 +5,10 @@
 -- KEYS: 1–12 the shard's fixed keys (lib/shard.lua), 13 lubdub:{shard}:task:<scope>/<id>, 14 …:doc:<scope>/<id>,
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its own), 9
---   worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED, CANCELLED), 13
---   retryable 1 or '', 14 retention ms, 15 error JSON as the history keeps it or '', 16 the complete error or '', 17 wall ms
---   of it by the worker's clock or '', 18 metrics as the history keeps them or '', then the document's fields as name and
---   value
+--   worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED, CANCELLED, SNOOZED),
+--   13 how long to wait before the next attempt, ms, or 'policy' as the retry policy has it, or '': none follows, 14 retention
+--   ms, 15 error JSON as the history keeps it or '', 16 the complete error or '', 17 wall ms of it by the worker's clock or '',
+--   18 metrics as the history keeps them or '', then the document's fields as name and value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
 -- Cost: O(log n), O(log history) for a repeat; at most three events
 --#include lib/clock.lua
@@ -30,12 +30,20 @@ if code ~= OK then
   if fence == ARGV[4] and was == outcome and reported then return {REPEATED, now, '', tonumber(retried) or 0} end
   return {code, now, detail, 0}
 end
+local snoozed = outcome == 'SNOOZED'
+if snoozed and not task.f.q then return {REFUSED, now, '', 0} end
 if task.f.s == 'D' then begin(task, L, ARGV[11]) end
 local score, report = leave(task)
-local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or nil
+local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or snoozed and outcome or nil
 local after, exhausted
-if reason and ARGV[13] == '1' then after, exhausted = retry_after(task, false) end
-append_history(task, report, {outcome = outcome, reason = reason, retry = retry_mark(after, exhausted),
+if snoozed then
+  after = not task.f.cr and tonumber(ARGV[13]) or nil
+  if not after then outcome, reason = 'CANCELLED', nil end
+elseif reason and ARGV[13] ~= '' then
+  after, exhausted = retry_after(task, false)
+  if after then after = tonumber(ARGV[13]) or after end
+end
+append_history(task, report, {outcome = ARGV[12], reason = reason, retry = retry_mark(after, exhausted),
   last_beat = last_heartbeat(task, score, L), err = ARGV[15], completed = ARGV[17], metrics = ARGV[18]})
 local before, bytes = result_bytes(task), #err
 if err ~= '' then redis.call('HSET', task.doc, 'error', err) end

@@ -18,6 +18,7 @@ local function check_attempt(task, attempt, fence)
   if f.s == 'Q' or f.s == 'F' then
     if f.r == 'SUPERSEDED' then return MISMATCH, f.a + 1 end
     if f.r == 'WORKER_REPORTED' then return TERMINAL, 'F' end
+    if f.r == 'SNOOZED' then return TERMINAL, f.s end
     return ENDED, f.r
   end
   if f.r == 'TERMINATED' and not newer then return ENDED, f.r end

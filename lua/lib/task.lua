@@ -1,16 +1,16 @@
 -- Purpose: a task's record and the common parts of its transitions. Needs clock and shard.
 -- Fields of the record (tracker/schema/fields.go), absent when empty or default; times are wall ms:
---   s state: Q, D, R, S, F or C, the first letter of its name; a number of the current attempt; f fence of that attempt; o
---   fence of the creation; u run; k key; as asset; tp traceparent of its creation; q queue; y type; rn runtime; w worker of
---   the current attempt; ci claim with which that worker got it, hashed; pn worker that it is pinned to; pl strategy by which
---   it is placed; wl hash of the required worker labels; t heartbeat timeout, ms; i heartbeat interval, ms; g cancel grace,
---   ms; so start timeout, ms; rt run timeout, ms; lt requested token life, s; l token life of the current attempt, s; nr 1:
---   its tokens are not renewed; p retry policy, maxAttempts:maxLosses:initialMs:multiplier:maxMs; nf failures; nl losses; c
---   when it was created; d when the current attempt was dispatched; b when it was started; e when the task ended; x deadline;
---   nb when it may start at the earliest; n when its next attempt may start; cr when a cancel was requested; rd since when it
---   has been ready to be claimed; r why it failed or was requeued; bh score that the mass-expiry brake gave the attempt, shard
---   time; bb its last heartbeat before that, shard time; sc schedule that it is a fire of; z class and bytes of its documents
---   and history; aw 1: a request waits, or has waited, for its end (await.lua).
+--   s state: Q, D, R, S, F or C, the first letter of its name (Q also of SCHEDULED); a number of the current attempt; f fence
+--   of that attempt; o fence of the creation; u run; k key; as asset; tp traceparent of its creation; q queue; y type; rn
+--   runtime; w worker of the current attempt; ci claim with which that worker got it, hashed; pn worker that it is pinned to;
+--   pl strategy by which it is placed; wl hash of the required worker labels; t heartbeat timeout, ms; i heartbeat interval,
+--   ms; g cancel grace, ms; so start timeout, ms; rt run timeout, ms; lt requested token life, s; l token life of the current
+--   attempt, s; nr 1: its tokens are not renewed; p retry policy, maxAttempts:maxLosses:initialMs:multiplier:maxMs; nf
+--   failures; nl losses; c when it was created; d when the current attempt was dispatched; b when it was started; e when the
+--   task ended; x deadline; nb when it may start at the earliest; n when its next attempt may start; cr when a cancel was
+--   requested; rd since when it has been ready to be claimed; r why it failed or was requeued; bh score that the mass-expiry
+--   brake gave the attempt, shard time; bb its last heartbeat before that, shard time; sc schedule that it is a fire of; z
+--   class and bytes of its documents and history; aw 1: a request waits, or has waited, for its end (await.lua).
 --#include lib/event.lua
 --#include lib/record.lua
 --#include lib/queue.lua
@@ -66,13 +66,20 @@ local function forget_end(task)
   task.f.e = nil
 end
 
--- Moves the task from the lists of its previous state (nil: it had none) to those of its new one. `ended`: when it ended, wall
+-- The letter of the lists that have the task: that of its state, but W for a SCHEDULED one, whose record has it as QUEUED: so a
+-- release without SCHEDULED makes it claimable when it is due.
+local function list_letter(f, state) return state == 'Q' and f.a == 0 and f.n and 'W' or state end
+
+-- Moves the task from the lists of its previous letter (nil: it had none) to those of its new one. `ended`: when it ended, wall
 -- ms, if it has.
 local function index(task, from, to, ended)
+  local other = task.f.nb and (from == 'Q' or from == 'W') and to ~= 'Q' and (from == 'Q' and 'W' or 'Q') -- as that release has it
   local begins, ends = is_live(to) and not is_live(from), is_live(from) and not is_live(to)
   forget_end(task)
   if from and ends and task.f.q then -- two entries cost little more than one
     write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id, running_entry(task))
+  elseif other then
+    write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id, task.scope .. '/' .. other .. '/' .. task.id)
   elseif from then
     write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id)
   end
@@ -84,6 +91,7 @@ local function index(task, from, to, ended)
   end
   if task.f.u then
     if from then write('ZREM', task.run, from .. '/' .. task.id) end
+    if other then write('ZREM', task.run, other .. '/' .. task.id) end
     if to then write('ZADD', task.run, '0', to .. '/' .. task.id) end
   end
 end
@@ -94,7 +102,7 @@ local function move(task, state, ...)
   if task.f.s ~= state then
     if task.f.rd then unready(task) end
     local name, value = ...
-    index(task, task.f.s, state, name == 'e' and value)
+    index(task, list_letter(task.f, task.f.s), list_letter(task.f, state), name == 'e' and value)
     task.f.s = state
   end
   if task.counted then
@@ -102,6 +110,23 @@ local function move(task, state, ...)
   else
     redis.call('HSET', task.key, 's', state, ...)
   end
+end
+
+-- Makes a queued task claimable whose start time has come, or whose backoff is over. It writes at once: the same call may then
+-- end the task, and lib/bulk.lua removes before it adds.
+local function end_wait(task)
+  local f, id = task.f, task.id
+  if list_letter(f, 'Q') == 'W' then
+    redis.call('ZREM', IX, task.scope .. '/W/' .. id)
+    redis.call('ZADD', IX, 0, task.scope .. '/Q/' .. id)
+    if f.u then
+      redis.call('ZREM', task.run, 'W/' .. id)
+      redis.call('ZADD', task.run, 0, 'Q/' .. id)
+    end
+  end
+  redis.call('HDEL', task.key, 'n')
+  f.n = nil
+  make_ready(task)
 end
 
 -- Reports whether the brake has held the attempt since that heartbeat.

@@ -1,7 +1,7 @@
 -- Purpose: everything about a task at this moment, or a requested part of it. Needs clock, record, member and credit, and the
 --   keys CLOCK and PROGRESS of its shard. Fields of the record: the first SHOWN are those that filters of lists need, the
 --   others are about the heartbeat.
-local GLANCED, SHOWN = {'s', 'a', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'sc', 'f', 'bh', 'bb'}, 11
+local GLANCED, SHOWN = {'s', 'a', 'n', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'sc', 'f', 'bh', 'bb'}, 12
 local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase', 'partial', 'cancelReason'}
 local LABELS = {'labels'}
 
@@ -24,7 +24,7 @@ local function read_record(task, part)
   if part == 'glance' or part == 'labels' then
     local values = redis.call('HMGET', task.key, unpack(GLANCED))
     shown = name_value_pairs(GLANCED, values, SHOWN)
-    task.f = {s = values[1], a = tonumber(values[2]) or 0, f = values[12], bh = values[13], bb = values[14]}
+    task.f = {s = values[1], a = tonumber(values[2]) or 0, f = values[13], bh = values[14], bb = values[15]}
     return shown[1] and shown
   end
   task.f, shown = fields_at(task.key)

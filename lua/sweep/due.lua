@@ -1,4 +1,4 @@
--- Purpose: takes what is due in wall time: deadlines (d), backoffs and notBefore that have passed (b), retention (x), placed
+-- Purpose: takes what is due in wall time: deadlines (d), backoffs and start times that have passed (b), retention (x), placed
 --   tasks without a worker (p).
 -- Guarantees: each entry is checked again, against wall time and against the task's own field; two sweepers cannot
 --   take the same one; each transition, its evidence and its events are one step.
@@ -44,8 +44,7 @@ for n = 1, (#ARGV - 2) / 3 do
         sweeper = sweeper, L = L}, retention)
     elseif kind == 'b' and live and f.s == 'Q' and f.n then
       lag, result = now - at, 3
-      redis.call('HDEL', task.key, 'n')
-      make_ready(task)
+      end_wait(task)
     elseif kind == 'x' and f and not live then
       lag, result = now - at, 4
       index(task, f.s, nil)

@@ -6,7 +6,8 @@
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences (of workers that ended), and
 --   19 …:idem:<scope>/<key>, the idempotency key to mark
 -- ARGV: 1 scope, 2 id, 3 state (D or Q), or '' to look it up only, 4 fence of the creation, 5 heartbeat timeout ms, 6 deadline
---   wall ms or '', 7 start timeout ms (D only), 8 not before wall ms or '', 9 hash of the request, stored with the key,
+--   wall ms or '', 7 start timeout ms (D only), 8 when it may start, wall ms or + and ms from
+--   now, or '', 9 hash of the request, stored with the key,
 --   10 how long the key is kept ms, 11 number of record fields, then those as name and value, then the document's fields as
 --   name and value
 -- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {NOT_FOUND} or, for an existing task, {EXISTS,
@@ -27,7 +28,9 @@ if task.f then
   return {EXISTS, tonumber(task.f.c), task.f.pn or '', task.f.sc or '', task.f.q or ''}
 end
 if ARGV[3] == '' then return {NOT_FOUND} end
-local state, fence, timeout, deadline, notBefore = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8]
+local state, fence, timeout, deadline, runAt = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8]
+if string.sub(runAt, 1, 1) == '+' then runAt = digits(now + runAt) end
+local waits = runAt ~= '' and tonumber(runAt) > now
 local f, record = {a = 0, t = timeout}
 task.f = f
 if state == 'D' then
@@ -35,7 +38,12 @@ if state == 'D' then
   record = {'c', NOW, 't', timeout, 'a', '1', 'f', fence, 'd', NOW}
 else
   record = {'c', NOW, 't', timeout, 'o', fence}
-  if notBefore == '' then record[7], record[8] = 'rd', NOW end
+  if runAt ~= '' then f.nb, record[7], record[8] = runAt, 'nb', runAt end
+  if waits then
+    f.n, record[9], record[10] = runAt, 'n', runAt
+  else
+    record[#record + 1], record[#record + 2] = 'rd', NOW
+  end
 end
 local n, last = #record, 11 + 2 * ARGV[11]
 for i = 12, last, 2 do
@@ -53,10 +61,10 @@ if deadline ~= '' then redis.call('ZADD', DUE, deadline, 'd:' .. task.name) end
 emit(task, 'task.created')
 if task.f.pl and (not task.f.pn or redis.call('ZSCORE', KEYS[TASKS + KEYS_PER_TASK], task.f.pn)) then
   -- No worker was chosen yet, since the task is not ready, or the chosen worker has just ended: a worker is chosen later.
-  unplace(task, notBefore ~= '' and notBefore or now)
+  unplace(task, waits and runAt or now)
 end
-if notBefore ~= '' then
-  redis.call('ZADD', DUE, notBefore, 'b:' .. task.name)
+if waits then
+  redis.call('ZADD', DUE, runAt, 'b:' .. task.name)
 elseif state == 'Q' then
   make_ready(task, NOW, true)
 end

@@ -31,9 +31,8 @@ if not f.q then
 end
 if f.s == 'Q' then
   if not f.n then return {REPEATED, now, view(task, 'all')} end
-  redis.call('HDEL', task.key, 'n')
   redis.call('ZREM', DUE, 'b:' .. task.name)
-  make_ready(task)
+  end_wait(task)
   return {OK, now, view(task, 'all')}
 end
 supersede(task, L)

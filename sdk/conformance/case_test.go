@@ -159,6 +159,8 @@ type ExpectTask struct {
 	Category    v1.ErrorCategory `json:"category"`
 	Message     string           `json:"message"` // is part of it
 	Retryable   *bool            `json:"retryable"`
+	RetryAfter  *int64           `json:"retryAfterMs"`
+	DelayMs     *int64           `json:"delayMs"`
 	Stack       bool             `json:"stack"`
 	Phase       string           `json:"phase"`
 	Partial     json.RawMessage  `json:"partial"`

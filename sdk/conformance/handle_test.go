@@ -322,7 +322,7 @@ func (s *server) complete(x *exchange) *reply {
 	}
 	_ = json.Unmarshal(x.body, &t.request)
 	a := v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(t.request.Outcome), ServerTime: now()}
-	if t.WillRetry && t.request.Outcome == v1.OutcomeFailed {
+	if t.WillRetry && t.request.Outcome == v1.OutcomeFailed || t.request.Outcome == v1.OutcomeSnoozed {
 		a.WillRetry, a.NextAttempt = true, t.attempt+1
 	}
 	return ok(a)

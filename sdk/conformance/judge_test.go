@@ -155,6 +155,8 @@ func (p *play) checkTask(t *task, want ExpectTask) (problems []string) {
 	if want.Retryable != nil && (e.Retryable == nil || *e.Retryable != *want.Retryable) {
 		wrong("retryable is not %v", *want.Retryable)
 	}
+	sameMs(wrong, "retryAfterMs", want.RetryAfter, e.RetryAfterMs)
+	sameMs(wrong, "delayMs", want.DelayMs, got.DelayMs)
 	if !strings.Contains(e.Message, want.Message) {
 		wrong("the message %q does not contain %q", e.Message, want.Message)
 	}
@@ -248,6 +250,20 @@ func same(wrong func(string, ...any), what string, want, got json.RawMessage) {
 	if want != nil && !equal(want, value) {
 		wrong("%s %s, want %s", what, got, want)
 	}
+}
+
+func sameMs(wrong func(string, ...any), what string, want, got *int64) {
+	if msOf(got) != msOf(want) {
+		wrong("%s: sent %d, want %d", what, msOf(got), msOf(want))
+	}
+}
+
+// msOf returns the value, -1 for none.
+func msOf(v *int64) int64 {
+	if v == nil {
+		return -1
+	}
+	return *v
 }
 
 func equal(want json.RawMessage, got any) bool {

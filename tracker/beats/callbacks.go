@@ -74,6 +74,9 @@ func refuse(op string, a *model.Attempt, code int64, detail string) error {
 		if e.State == model.Cancelled && op == "start" {
 			e.Message = "Task was cancelled before worker started"
 		}
+	case schema.CodeRefused:
+		e.Code, e.Message = model.NoQueue, "only a task of a queue can be snoozed: it would be claimed again from there; complete this one with "+
+			"another outcome"
 	default:
 		e.Code, e.Message = model.Unavailable, "the store gave an answer that this version does not know; are all replicas of one version?"
 	}

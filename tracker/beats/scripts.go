@@ -61,11 +61,14 @@ func readStart(r store.Reply) startReply {
 
 // completeCall ends an attempt with the outcome that its worker reports; readComplete reads the reply.
 func (s *Service) completeCall(a *model.Attempt, c model.Completion) *store.Call {
-	retryable := ""
-	if c.Retryable {
-		retryable = "1"
+	again := ""
+	if c.Retryable || c.Outcome == model.Snoozed {
+		again = "policy"
+		if c.RetryAfter != nil {
+			again = strconv.FormatInt(model.Millis(*c.RetryAfter), 10)
+		}
 	}
-	args := append(callbackArgs(a, c.WorkerID), string(c.Outcome), retryable, model.Millis(s.opts.FinishedRetention),
+	args := append(callbackArgs(a, c.WorkerID), string(c.Outcome), again, model.Millis(s.opts.FinishedRetention),
 		schema.HistoryError(c.Error), string(c.Error), schema.MillisOrEmpty(c.CompletedAt), schema.HistoryMetrics(c.Metrics))
 	args = appendDoc(args, schema.DocOutput, string(c.Output))
 	args = appendDoc(args, schema.DocMetrics, string(c.Metrics))

@@ -17,6 +17,7 @@ const (
 	IdempotencyMismatch Code = "idempotency_mismatch"  // the key was used with a different body
 	AttemptMismatch     Code = "attempt_mismatch"      // Expected and Received are set
 	AlreadyTerminal     Code = "task_already_terminal" // State is set
+	NoQueue             Code = "task_without_queue"    // a pushed task cannot be snoozed
 	Expired             Code = "task_expired"          // Lubdub ended the attempt; Reason is set
 	Overloaded          Code = "overloaded"            // a limit is reached; RetryAfter is set
 	Unavailable         Code = "store_unavailable"     // Redis did not respond, or rejected the request; never a verdict on a task

@@ -23,7 +23,8 @@ func (s Scope) LogAttr() slog.Attr {
 type State string
 
 const (
-	Queued     State = "QUEUED"     // waits in its queue, for its start time or for its backoff
+	Scheduled  State = "SCHEDULED"  // waits for its start time
+	Queued     State = "QUEUED"     // waits in its queue, or for its backoff
 	Dispatched State = "DISPATCHED" // an attempt was dispatched and has sent no heartbeat yet
 	Running    State = "RUNNING"    // an attempt sends heartbeats
 	Succeeded  State = "SUCCEEDED"
@@ -31,11 +32,14 @@ const (
 	Cancelled  State = "CANCELLED"
 )
 
+// Snoozed is the outcome of an attempt whose task returns to its queue without counting it; no task is in this state.
+const Snoozed State = "SNOOZED"
+
 // Terminal reports whether a task in this state is finished.
 func (s State) Terminal() bool { return s == Succeeded || s == Failed || s == Cancelled }
 
 // States lists all states in the order of a task's life.
-var States = []State{Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
+var States = []State{Scheduled, Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
 
 // Reason is why an attempt or task ended as it did.
 type Reason string
@@ -71,6 +75,7 @@ const (
 	DefaultTokenTTL          = time.Hour
 	MaxTokenTTL              = 2 * time.Hour        // of tasks' and workers' tokens
 	MaxControlTTL            = 366 * 24 * time.Hour // of control tokens
+	MaxDelay                 = 366 * 24 * time.Hour // of a delay or a snooze; a RunAt may be later
 	MinTimeout               = time.Second
 	MaxTimeout               = 24 * time.Hour
 	DefaultClaimStartTimeout = time.Minute // of queued tasks; pushed ones use the life of their token
@@ -120,8 +125,9 @@ type NewTask struct {
 	Resources json.RawMessage   // a compact JSON object; nil: none
 	Labels    map[string]string // nil: none
 
-	NotBefore time.Time // zero: at once
-	Deadline  time.Time // zero: none
+	RunAt    time.Time     // zero: at once, or after Delay
+	Delay    time.Duration // from the creation on, instead of RunAt
+	Deadline time.Time     // zero: none
 
 	StartTimeout      time.Duration // zero: DefaultClaimStartTimeout with a queue, else the token's life
 	RunTimeout        time.Duration // zero: none
@@ -207,13 +213,14 @@ type Acknowledged struct {
 // Completion is what a worker reports at the end of an attempt.
 type Completion struct {
 	Report
-	Outcome     State // Succeeded, Failed or Cancelled
+	Outcome     State // Succeeded, Failed, Cancelled or Snoozed
 	CompletedAt time.Time
 	Output      json.RawMessage
 	Metrics     json.RawMessage
 	Error       json.RawMessage // the error object as sent, compact; required for Failed
 	Category    string          // of the error
 	Retryable   bool            // as the error states, else the default of its category
+	RetryAfter  *time.Duration  // before the next attempt of a snoozed one, or of a failed one instead of the backoff; nil: the backoff
 
 	CancelledDuringPhase string
 	PartialProgress      json.RawMessage
@@ -254,8 +261,8 @@ type Task struct {
 	CompletedAt     time.Time // the worker's own time of its completion, if reported
 	FinishedAt      time.Time
 	Deadline        time.Time
-	NotBefore       time.Time
-	NextAttemptAt   time.Time // set while QUEUED for a backoff or a start time
+	RunAt           time.Time
+	NextAttemptAt   time.Time // set while SCHEDULED, or QUEUED for a backoff
 
 	CancelRequested bool
 	CancelReason    string
@@ -297,7 +304,7 @@ type HistoryEntry struct {
 	LastHeartbeatAt  time.Time // zero: never received
 	CompletedAt      time.Time // the worker's own time of its completion; zero: not reported
 	EndedAt          time.Time
-	Outcome          string // SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
+	Outcome          string // SUCCEEDED, FAILED, CANCELLED, SNOOZED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED
 	Reason           Reason
 	LastProgress     Progress
 	Error            json.RawMessage // at most MaxHistoryError bytes

@@ -139,7 +139,8 @@ func (n *NewTask) checkQueueOnly(time.Time) error {
 		set   bool
 	}{
 		{"retry", n.Retry != nil},
-		{"notBefore", !n.NotBefore.IsZero()},
+		{"runAt", !n.RunAt.IsZero()},
+		{"delayMs", n.Delay != 0},
 		{"runtime", n.Runtime != ""},
 		{"workerLabels", len(n.WorkerLabels) > 0},
 		{"workerId", n.WorkerID != ""},
@@ -202,11 +203,23 @@ func (n *NewTask) checkTimes(now time.Time) error {
 	if n.Deadline.After(lastTime) {
 		return Invalidf("deadline", "is after the year 9999")
 	}
-	if n.NotBefore.After(lastTime) {
-		return Invalidf("notBefore", "is after the year 9999")
+	if n.RunAt.After(lastTime) {
+		return Invalidf("runAt", "is after the year 9999")
 	}
-	if !n.NotBefore.IsZero() && !n.Deadline.IsZero() && !n.NotBefore.Before(n.Deadline) {
-		return Invalidf("notBefore", "is not before the deadline, so the task could never run")
+	if n.Delay < 0 || n.Delay > MaxDelay {
+		return Invalidf("delayMs", "is %d; use at most %d, which is 366 days, or runAt", n.Delay.Milliseconds(), MaxDelay.Milliseconds())
+	}
+	if n.Deadline.IsZero() {
+		return nil
+	}
+	if !n.RunAt.IsZero() && !n.RunAt.Before(n.Deadline) {
+		return Invalidf("runAt", "is not before the deadline, so the task could never run")
+	}
+	if n.Delay != 0 && !now.Add(n.Delay).Before(n.Deadline) && n.AdmissionErr == nil {
+		n.AdmissionErr = Invalidf("delayMs", "ends at the deadline or later, so the task could never run; use a shorter one, or a later deadline")
+	}
+	if n.IdempotencyKey == "" {
+		return n.AdmissionErr
 	}
 	return nil
 }

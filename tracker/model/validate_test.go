@@ -118,7 +118,7 @@ func TestValidateRefuses(t *testing.T) {
 		"key not UTF-8":       {"taskKey", Invalid, func(n *NewTask) { n.Key = "\xff" }},
 
 		"retry without queue":        {"retry", Invalid, func(n *NewTask) { n.Retry = &RetryPolicy{MaxAttempts: 1} }},
-		"notBefore without queue":    {"notBefore", Invalid, func(n *NewTask) { n.NotBefore = validateNow }},
+		"notBefore without queue":    {"runAt", Invalid, func(n *NewTask) { n.RunAt = validateNow }},
 		"runtime without queue":      {"runtime", Invalid, func(n *NewTask) { n.Runtime = "go" }},
 		"workerLabels without queue": {"workerLabels", Invalid, func(n *NewTask) { n.WorkerLabels = labels(1, "k") }},
 		"workerId without queue":     {"workerId", Invalid, func(n *NewTask) { n.WorkerID = "w" }},
@@ -148,8 +148,8 @@ func TestValidateRefuses(t *testing.T) {
 		"deadline now":    {"deadline", Invalid, func(n *NewTask) { n.Deadline = validateNow }},
 		"deadline before": {"deadline", Invalid, func(n *NewTask) { n.Deadline = validateNow.Add(-time.Hour) }},
 		"deadline far":    {"deadline", Invalid, func(n *NewTask) { n.Deadline = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) }},
-		"notBefore at the deadline": {"notBefore", Invalid, func(n *NewTask) {
-			n.Queue, n.NotBefore, n.Deadline = "q", validateNow.Add(time.Hour), validateNow.Add(time.Hour)
+		"notBefore at the deadline": {"runAt", Invalid, func(n *NewTask) {
+			n.Queue, n.RunAt, n.Deadline = "q", validateNow.Add(time.Hour), validateNow.Add(time.Hour)
 		}},
 
 		"short heartbeat timeout": {"heartbeatTimeoutMs", Invalid,
@@ -207,7 +207,7 @@ func TestValidateTakes(t *testing.T) {
 			p := DefaultRetryPolicy
 			n.Queue, n.Retry, n.Runtime, n.Placement = "q", &p, "python3.11", "roundRobin"
 			n.WorkerLabels = map[string]string{"k8s.io/zone": "a b"}
-			n.NotBefore, n.Deadline = validateNow.Add(-time.Hour), validateNow.Add(time.Hour)
+			n.RunAt, n.Deadline = validateNow.Add(-time.Hour), validateNow.Add(time.Hour)
 		},
 		"the bounds": func(n *NewTask) {
 			n.HeartbeatTimeout, n.HeartbeatInterval, n.StartTimeout, n.RunTimeout = MinTimeout, MinTimeout/2, MinTimeout, MaxTimeout

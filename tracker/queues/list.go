@@ -58,7 +58,7 @@ func (s *Service) List(ctx context.Context, scope model.Scope) ([]*Queue, error)
 }
 
 // Get returns one queue. A queue without waiting or running tasks and without workers that is not paused is unknown. If all of its
-// tasks are not due yet, it is found among the newest QUEUED tasks, as many as a page of a list examines: a client that polls it
+// tasks are not due yet, it is found among the newest that wait, as many as a page of a list examines: a client that polls it
 // must learn that nothing can be claimed now, not that its name is wrong.
 func (s *Service) Get(ctx context.Context, scope model.Scope, name string) (*Queue, error) {
 	ctx = s.store.Within(ctx, 0)
@@ -68,7 +68,7 @@ func (s *Service) Get(ctx context.Context, scope model.Scope, name string) (*Que
 	}
 	if len(found) == 0 {
 		waiting, err := s.tasks.List(ctx, model.TaskFilter{
-			Scope: scope, States: []model.State{model.Queued}, Queue: name, Descending: true, PageSize: 1,
+			Scope: scope, States: []model.State{model.Scheduled, model.Queued}, Queue: name, Descending: true, PageSize: 1,
 		})
 		if err != nil {
 			return nil, err

@@ -99,7 +99,7 @@ func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 		c.Hire("w2")
 		for name, ready := range map[string]func(){
 			"notBefore": func() {
-				c.MustQueue("later", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
+				c.MustQueue("later", "x", func(n *model.NewTask) { n.RunAt = c.Store.Clock.Now().Add(time.Second) })
 				c.Advance(time.Second)
 				c.MustSweep()
 			},
@@ -255,7 +255,7 @@ func TestQueues(t *testing.T) {
 		c.MustQueue("picky", "x", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "a100"} })
 		c.MustQueue("odd", "y")
 		c.MustQueue("elsewhere", "x", func(n *model.NewTask) { n.Queue = "p" })
-		c.MustQueue("later", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
+		c.MustQueue("later", "x", func(n *model.NewTask) { n.RunAt = c.Store.Clock.Now().Add(time.Hour) })
 		list, err := c.Queues.List(c.Ctx, trackertest.Scope)
 		if err != nil || len(list) != 2 || list[0].Name != "p" || list[1].Name != "q" {
 			c.Fatalf("%+v %v", list, err)

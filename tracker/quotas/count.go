@@ -46,7 +46,7 @@ func (s *Service) countTasks(ctx context.Context, tenant string) ([]int64, error
 	counted := make([]int64, 2)
 	var err error
 	if s.opts.TenantTasks > 0 {
-		live := schema.Letters(model.Queued, model.Dispatched, model.Running)
+		live := schema.Letters(model.Scheduled, model.Queued, model.Dispatched, model.Running)
 		counted[0], err = s.countLive(ctx, tenant, live, func(k *schema.ShardKeys) string { return k.Index })
 		if err != nil {
 			return nil, err

@@ -119,7 +119,7 @@ func life(c *trackertest.Fleet, id string, n int) {
 		task.RunTimeout = 2 * time.Second
 	case 3:
 		if task.Queue != "" {
-			task.NotBefore = deadline
+			task.RunAt = deadline
 		}
 	}
 	if err := task.Validate(c.Store.Clock.Now()); err != nil {

@@ -186,7 +186,7 @@ func TestReconcilerRepairsTasks(t *testing.T) {
 		},
 		"a task that waits for its time for ever": func(c *trackertest.Fleet) {
 			c.Hire("w1")
-			c.MustQueue("t1", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Second) })
+			c.MustQueue("t1", "x", func(n *model.NewTask) { n.RunAt = c.Store.Clock.Now().Add(time.Second) })
 			c.Remove(c.Key("t1", "due"), "b:acme/prod/t1")
 			c.Advance(2 * time.Second)
 			c.MustSweep()

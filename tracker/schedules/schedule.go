@@ -85,7 +85,8 @@ func (d *Spec) checkTask(now time.Time) error {
 		field string
 		set   bool
 	}{
-		{"taskId", d.Task.TaskID != ""}, {"deadline", !d.Task.Deadline.IsZero()}, {"notBefore", !d.Task.NotBefore.IsZero()},
+		{"taskId", d.Task.TaskID != ""}, {"deadline", !d.Task.Deadline.IsZero()},
+		{"runAt", !d.Task.RunAt.IsZero()}, {"delayMs", d.Task.Delay != 0},
 		{"idempotencyKey", d.Task.IdempotencyKey != ""},
 	} {
 		if f.set {

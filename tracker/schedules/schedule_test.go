@@ -333,7 +333,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{func(d *schedules.Spec) { d.Task.Queue = "a b" }, "task.queue", "task.queue is not a valid id"},
 		{func(d *schedules.Spec) { d.Task.TaskID = "t" }, "task.taskId", "would be the same for each task"},
 		{func(d *schedules.Spec) { d.Task.Deadline = begins.Add(time.Hour) }, "task.deadline", "would be the same"},
-		{func(d *schedules.Spec) { d.Task.NotBefore = begins.Add(time.Hour) }, "task.notBefore", "would be the same"},
+		{func(d *schedules.Spec) { d.Task.RunAt = begins.Add(time.Hour) }, "task.runAt", "would be the same"},
 		{func(d *schedules.Spec) { d.Task.Payload = []byte("{") }, "task.payload", "task.payload is not valid JSON"},
 		{func(d *schedules.Spec) { d.Task.Retry = &model.RetryPolicy{} }, "task.retry.maxAttempts", "task.retry.maxAttempts is 0"},
 	} {

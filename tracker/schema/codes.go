@@ -35,10 +35,21 @@ const (
 	TookExhausted // failed, with its retries used up
 )
 
-// StateOf returns the state with a stored letter, its first one, or "" if there is none.
+// scheduledLetter is that of SCHEDULED in the index; the record of such a task has it as QUEUED (lua/lib/task.lua).
+const scheduledLetter = 'W'
+
+// letterOf returns the stored letter of a state, its first one but for SCHEDULED.
+func letterOf(s model.State) byte {
+	if s == model.Scheduled {
+		return scheduledLetter
+	}
+	return s[0]
+}
+
+// StateOf returns the state with a stored letter, or "" if there is none.
 func StateOf(letter string) model.State {
 	for _, s := range model.States {
-		if letter == string(s[0]) {
+		if letter == string(letterOf(s)) {
 			return s
 		}
 	}
@@ -49,7 +60,7 @@ func StateOf(letter string) model.State {
 func Letters(states ...model.State) string {
 	b := make([]byte, len(states))
 	for i, s := range states {
-		b[i] = s[0]
+		b[i] = letterOf(s)
 	}
 	return string(b)
 }

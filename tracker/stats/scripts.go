@@ -50,20 +50,26 @@ func (s *Service) countsCall(shard int, scopes []string) *store.Call {
 
 // readCounts adds the counts of that many scopes.
 func readCounts(re store.Reply, scopes int, to *Counts) {
-	const each = 14
-	for i := range scopes {
-		at := func(j int) int { return int(re.Int(each*i + j)) }
-		for j, state := range model.States {
-			to.Tasks[state] += at(j)
+	i := -1
+	next := func() int { i++; return int(re.Int(i)) }
+	for range scopes {
+		for _, state := range model.States {
+			to.Tasks[state] += next()
 		}
-		for j, status := range model.WorkerStatuses {
-			to.Workers[status] += at(6 + j)
-			to.Machines[status] += at(11 + j)
+		present := 0
+		for _, status := range model.WorkerStatuses {
+			n := next()
+			if to.Workers[status] += n; status != model.Offline {
+				present += n
+			}
 		}
-		late, lost := at(9), at(10)
+		late, lost := next(), next()
 		to.Liveness[model.Late] += late - lost
 		to.Liveness[model.Lost] += lost
-		to.Liveness[model.Fresh] += at(6) + at(7) - late
+		to.Liveness[model.Fresh] += present - late
+		for _, status := range model.WorkerStatuses {
+			to.Machines[status] += next()
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func TestPlacedTasksWithoutWorkersCostLittle(t *testing.T) {
 				n.TaskID = fmt.Sprintf("t%d", i)
 				if i%requirements > 0 {
 					n.WorkerLabels = map[string]string{"zone": fmt.Sprintf("z%d", i%requirements)}
-					n.Placement, n.NotBefore = "random", h.Store.Clock.Now().Add(time.Second) // no worker has it yet
+					n.Placement, n.RunAt = "random", h.Store.Clock.Now().Add(time.Second) // no worker has it yet
 				}
 			})
 		}

@@ -12,7 +12,7 @@ type SweepResult struct {
 	Zombies        int // attempts ended for silence
 	TimedOut       int // attempts and tasks ended by a start, run or cancel timeout or by their deadline
 	Requeued       int // of both, those whose task went back to its queue
-	Ready          int // queued tasks whose backoff or notBefore was over
+	Ready          int // queued tasks whose backoff or start time was over
 	Removed        int // finished tasks past their retention
 	MassExpiryHeld int // attempts and workers to which the mass-expiry brake gave a second timeout period
 

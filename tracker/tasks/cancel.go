@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -66,7 +67,8 @@ func (s *Service) Run(ctx context.Context, scope model.Scope, runID string) (*mo
 // CancelRun cancels every unfinished task of a run and then counts the run. Repeating the call completes one that failed halfway.
 // It works page by page, each as fast as a request, whatever their number.
 func (s *Service) CancelRun(ctx context.Context, scope model.Scope, runID string, how model.CancelRequest) (*model.Run, error) {
-	q := idQuery{scope: scope, run: runID, states: []model.State{model.Queued, model.Dispatched, model.Running}, limit: 500}
+	unfinished := slices.DeleteFunc(slices.Clone(model.States), model.State.Terminal)
+	q := idQuery{scope: scope, run: runID, states: unfinished, limit: 500}
 	for of := ctx; ; of = store.ArrivedAt(of, time.Now()) {
 		ctx := s.store.Within(of, 0)
 		page, err := s.ids(ctx, "cancel", q)

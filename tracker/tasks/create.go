@@ -199,11 +199,17 @@ func (s *Service) created(c *creation) *model.Created {
 	task := &model.Task{
 		Scope: c.Scope, ID: c.TaskID, RunID: c.run(), Key: c.Key, Asset: c.Asset, Trace: c.Trace, Type: c.Type, Queue: c.Queue,
 		ScheduleID: c.ScheduleID,
-		Runtime:    c.Runtime, WorkerID: c.WorkerID, State: model.Queued, CreatedAt: c.at, Deadline: c.Deadline, NotBefore: c.NotBefore,
-		NextAttemptAt: c.NotBefore, Payload: c.Payload, Resources: c.Resources, Labels: c.Labels,
+		Runtime:    c.Runtime, WorkerID: c.WorkerID, State: model.Queued, CreatedAt: c.at, Deadline: c.Deadline, RunAt: c.RunAt,
+		Payload: c.Payload, Resources: c.Resources, Labels: c.Labels,
 		WorkerLabels: c.WorkerLabels, HeartbeatInterval: c.HeartbeatInterval, HeartbeatTimeout: c.HeartbeatTimeout,
 		CancelGrace: c.CancelGrace, StartTimeout: c.StartTimeout, RunTimeout: c.RunTimeout, TokenTTL: c.TokenTTL,
 		NoRenewToken: c.NoRenewToken, Retry: c.policy(),
+	}
+	if c.Delay > 0 {
+		task.RunAt = c.at.Add(c.Delay)
+	}
+	if task.RunAt.After(c.at) {
+		task.State, task.NextAttemptAt = model.Scheduled, task.RunAt
 	}
 	if c.Queue != "" {
 		return &model.Created{Task: task}

@@ -93,7 +93,7 @@ func everyState(c *trackertest.Fleet) {
 		c.MustQueue(id, "x", retried)
 		act(c.MustClaim("ann", 1)[0].Attempt)
 	}
-	c.MustQueue("waits", "x", func(n *model.NewTask) { n.NotBefore = c.Store.Clock.Now().Add(time.Hour) })
+	c.MustQueue("waits", "x", func(n *model.NewTask) { n.RunAt = c.Store.Clock.Now().Add(time.Hour) })
 	c.MustQueue("ready", "y")
 	c.MustQueue("gone", "y")
 	cancelled("gone")

@@ -16,7 +16,7 @@ func (s *Service) placeBatch(ctx context.Context, batch []*creation) (release fu
 		placed = nil
 	})
 	for _, c := range batch {
-		if c.Placement == "" || c.err != nil || c.done || !c.NotBefore.IsZero() {
+		if c.Placement == "" || c.err != nil || c.done || !c.RunAt.IsZero() || c.Delay > 0 {
 			continue
 		}
 		c.WorkerID, c.err = placer.Place(ctx, &model.Selector{

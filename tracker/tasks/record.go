@@ -18,7 +18,13 @@ func (s *Service) refOf(c *creation) *schema.TaskRef {
 // args returns the arguments for a task that is created now.
 func (c *creation) args(now time.Time) *createArgs {
 	life := tokenLife(c.TokenTTL, c.Deadline, now)
-	a := &createArgs{fence: c.fence, deadline: c.Deadline, notBefore: c.NotBefore, record: c.record(life), document: c.document()}
+	a := &createArgs{fence: c.fence, deadline: c.Deadline, record: c.record(life), document: c.document()}
+	switch {
+	case c.Delay > 0:
+		a.notBefore = "+" + strconv.FormatInt(model.Millis(c.Delay), 10)
+	case !c.RunAt.IsZero():
+		a.notBefore = schema.MillisOrEmpty(c.RunAt)
+	}
 	if c.joint {
 		a.key, a.bodyHash = c.IdempotencyKey, c.IdempotencyHash
 	}
@@ -61,8 +67,6 @@ func (c *creation) record(life time.Duration) fields {
 		f.add(schema.TaskNoRenewal, "1", "")
 	}
 	f.add(schema.TaskDeadline, schema.MillisOrEmpty(c.Deadline), "")
-	f.add(schema.TaskNotBefore, schema.MillisOrEmpty(c.NotBefore), "")
-	f.add(schema.TaskNextAttempt, schema.MillisOrEmpty(c.NotBefore), "")
 	if p := c.policy(); p != nil {
 		f.add(schema.TaskRetry, schema.PackPolicy(p), "")
 	}

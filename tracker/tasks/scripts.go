@@ -66,7 +66,7 @@ type createArgs struct {
 	fence        string      // of the creation
 	deadline     time.Time
 	startTimeout time.Duration // of a dispatched task; else 0
-	notBefore    time.Time
+	notBefore    string        // wall ms, or + and ms from now; "": at once
 	record       fields
 	document     fields
 
@@ -85,7 +85,7 @@ func (s *Service) createCall(r *schema.TaskRef, a *createArgs) *store.Call {
 		state = schema.Letters(a.state)
 	}
 	args := []any{r.Scope.String(), r.ID, state, a.fence, r.TimeoutMs, schema.MillisOrEmpty(a.deadline), start,
-		schema.MillisOrEmpty(a.notBefore), a.bodyHash, model.Millis(model.IdempotencyRetention), len(a.record) / 2}
+		a.notBefore, a.bodyHash, model.Millis(model.IdempotencyRetention), len(a.record) / 2}
 	keys := append(s.KeysOf(r), s.store.Keys[r.Shard].Fences)
 	if a.key != "" {
 		keys = append(keys, s.store.Keys[r.Shard].Idempotency(r.Scope, a.key))

@@ -71,7 +71,10 @@ func fromRecord(task *model.Task, f map[string]string) {
 	}
 	task.CreatedAt, task.DispatchedAt = at(schema.TaskCreated), at(schema.TaskDispatched)
 	task.StartedAt, task.FinishedAt = at(schema.TaskBegun), at(schema.TaskEnded)
-	task.Deadline, task.NotBefore, task.NextAttemptAt = at(schema.TaskDeadline), at(schema.TaskNotBefore), at(schema.TaskNextAttempt)
+	task.Deadline, task.RunAt, task.NextAttemptAt = at(schema.TaskDeadline), at(schema.TaskNotBefore), at(schema.TaskNextAttempt)
+	if task.State == model.Queued && task.Attempt == 0 && !task.NextAttemptAt.IsZero() {
+		task.State = model.Scheduled
+	}
 	task.HeartbeatInterval = span(schema.TaskInterval, model.DefaultHeartbeatInterval)
 	task.HeartbeatTimeout = span(schema.TaskTimeout, 0)
 	task.CancelGrace = span(schema.TaskCancelGrace, model.DefaultCancelGrace)

@@ -36,7 +36,7 @@ func TestACreationReturnsItsWorker(t *testing.T) {
 		if c := h.MustCreate(trackertest.Placed("leastLoaded"), once); c.Task.WorkerID != first || c.Task.ID != "t1" {
 			h.Fatalf("the repeat returns %q, want %q", c.Task.WorkerID, first)
 		}
-		later := func(n *model.NewTask) { n.NotBefore = h.Store.Clock.Now().Add(time.Hour) }
+		later := func(n *model.NewTask) { n.RunAt = h.Store.Clock.Now().Add(time.Hour) }
 		if c := h.MustCreate(trackertest.Placed("leastLoaded"), later); c.Task.WorkerID != "" {
 			h.Fatalf("what is placed later waits for %q", c.Task.WorkerID)
 		}

@@ -301,17 +301,17 @@ func TestPlacedTasksArePlacedAgain(t *testing.T) {
 }
 
 // A placed task that is not due yet is placed when it is.
-func TestPlacementWaitsForNotBefore(t *testing.T) {
+func TestPlacementWaitsForTheStartTime(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		h.MustCreate(trackertest.Placed("leastLoaded"), func(n *model.NewTask) {
-			n.TaskID, n.NotBefore = "t1",
+			n.TaskID, n.RunAt = "t1",
 				h.Store.Clock.Now().Add(5*time.Second)
 		})
 		id := h.MustRegister().WorkerID
 		h.Advance(4 * time.Second)
 		h.MustSweep()
-		if task := h.WantState("t1", model.Queued, ""); task.WorkerID != "" {
+		if task := h.WantState("t1", model.Scheduled, ""); task.WorkerID != "" {
 			h.Fatalf("waits for %s", task.WorkerID)
 		}
 		h.Advance(time.Second)

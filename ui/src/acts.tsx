@@ -90,7 +90,7 @@ export const acts = {
     one: (id, o) => post(`v1/tasks/${enc(id)}/cancel`, { ...because(o), ...(o.graceMs === undefined ? {} : { gracePeriodMs: o.graceMs }) }),
     many: (s, dryRun, o, pageToken) =>
       post('v1/tasks:cancel', {
-        selector: selectorBody(includesEnded(s) ? s : { ...s, state: 'QUEUED,DISPATCHED,RUNNING' }),
+        selector: selectorBody(includesEnded(s) ? s : { ...s, state: 'SCHEDULED,QUEUED,DISPATCHED,RUNNING' }),
         dryRun,
         ...because(o),
         pageToken,

@@ -49,6 +49,7 @@ export function ended(h: HistoryEntry): string {
     ZOMBIE: 'became a zombie',
     TIMED_OUT: 'timed out',
     LOST: 'was lost',
+    SNOOZED: 'was snoozed by its handler',
     SUPERSEDED: 'was superseded',
   };
   return (
@@ -59,6 +60,8 @@ export function ended(h: HistoryEntry): string {
 
 export function outlook(t: Task): string {
   switch (t.state) {
+    case 'SCHEDULED':
+      return `It starts at ${clockTime(t.nextAttemptAt)} UTC.`;
     case 'QUEUED':
       return t.nextAttemptAt
         ? `It waits for its next attempt at ${clockTime(t.nextAttemptAt)} UTC.`

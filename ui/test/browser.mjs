@@ -3,6 +3,7 @@ import { chromium } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { existsSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { root } from './stage.mjs';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -11,7 +12,12 @@ const axe = readFileSync(join(root, 'ui/node_modules/axe-core/axe.min.js'), 'utf
 // patience is longer than anything here takes, on any host; the tests wait for it only if something is broken.
 export const patience = 120_000;
 
-export const launch = () => chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+// launch starts a browser at a lower priority than the server and Redis, if these were started before: many pages at once must not make
+// them too slow to answer.
+export const launch = () => {
+  setPriority(10);
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+};
 
 export async function visit(browser, stage, token, { scope, width = 1024, height = 768, theme = 'light', watch } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });

@@ -27,7 +27,8 @@ before(async () => {
   mkdirSync(images, { recursive: true });
   // On a busy machine Redis may take longer than the 3 s of the other tests.
   const more = { tenants: ['globex', ...looks.map((l) => l.tenant)], with: ['--redis-timeout', '8s'] };
-  [stage, browser] = await Promise.all([open(more), launch()]);
+  stage = await open(more);
+  browser = await launch();
   ({ acme, globex } = stage.scopes);
 });
 after(async () => {

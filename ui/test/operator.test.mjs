@@ -12,7 +12,8 @@ let stage, browser, acme;
 const images = process.env.SCREENSHOTS || join(root, 'bin/ui');
 before(async () => {
   mkdirSync(images, { recursive: true });
-  [stage, browser] = await Promise.all([open({ fleet: false, tenants: ['acme'] }), launch()]);
+  stage = await open({ fleet: false, tenants: ['acme'] });
+  browser = await launch();
   ({ acme } = stage.scopes);
 });
 after(async () => {

@@ -43,7 +43,7 @@ func Optional[T ~string](s *T) Cell {
 // moods are those of the words of the API.
 var moods = map[string]Mood{
 	"RUNNING": Good, "SUCCEEDED": Good, "ONLINE": Good, "FRESH": Good, "CREATED": Good,
-	"DISPATCHED": Plain, "QUEUED": Plain,
+	"DISPATCHED": Plain, "QUEUED": Plain, "SCHEDULED": Plain,
 	"LATE": Doubtful, "DRAINING": Doubtful, "CANCELLED": Faint, "SKIPPED": Doubtful,
 	"FAILED": Bad, "LOST": Bad, "OFFLINE": Faint, "DEAD": Bad, "REFUSED": Bad,
 }

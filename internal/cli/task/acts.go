@@ -40,7 +40,7 @@ func (c *Cancel) Run(env *session.Env) error {
 		return session.Post[v1.Task](ctx, s, resource.Tasks.PathOf(id)+"/cancel", body)
 	}, func(sel v1.TaskSelector, dry bool, from string) any {
 		if sel.State == "" && sel.Reason == "" && sel.FinishedAfter.IsZero() {
-			sel.State = "QUEUED,DISPATCHED,RUNNING" // what has ended is neither counted nor refused
+			sel.State = "SCHEDULED,QUEUED,DISPATCHED,RUNNING" // what has ended is neither counted nor refused
 		}
 		return v1.CancelTasksRequest{CancelRequest: body, Selector: sel, DryRun: dry, PageToken: from}
 	})

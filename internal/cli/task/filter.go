@@ -11,7 +11,7 @@ import (
 
 // Filter are the flags that choose tasks.
 type Filter struct {
-	State    string   `predictor:"state" placeholder:"STATE" help:"One or more states, separated by commas: QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED."`
+	State    string   `predictor:"state" placeholder:"STATE" help:"One or more states, separated by commas: SCHEDULED, QUEUED, DISPATCHED, RUNNING, SUCCEEDED, FAILED, CANCELLED."`
 	Queue    string   `predictor:"queue" placeholder:"QUEUE" help:"Queue."`
 	Type     string   `placeholder:"TYPE" help:"Type."`
 	Run      string   `placeholder:"ID" help:"Run."`

@@ -89,7 +89,7 @@ func (c *RunCancel) Run(env *session.Env) error {
 }
 
 func unfinished(r *v1.Run) int {
-	return r.Counts[v1.Queued] + r.Counts[v1.Dispatched] + r.Counts[v1.Running]
+	return r.Counts[v1.Scheduled] + r.Counts[v1.Queued] + r.Counts[v1.Dispatched] + r.Counts[v1.Running]
 }
 
 type RunWait struct {

@@ -42,6 +42,8 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 	}
 	a.addf("Task %s is %s%s, run %s; it was created at %s.", t.TaskID, t.State, what, t.RunID, timeAndAge(s, t.CreatedAt))
 	switch t.State {
+	case v1.Scheduled:
+		a.addf("It starts at %s.", session.FormatTime(t.NextAttemptAt))
 	case v1.Queued:
 		if !t.NextAttemptAt.IsZero() {
 			a.addf("It waits until %s for its next attempt.", session.FormatTime(t.NextAttemptAt))

@@ -271,6 +271,13 @@ func oneCategory(c *call) (*reply, error) {
 	return c.send()
 }
 
+func noDelay(c *call) (*reply, error) {
+	if _, ok := c.in["delayMs"]; ok {
+		c.in["delayMs"] = 0
+	}
+	return c.send()
+}
+
 func oneByOne(c *call) (*reply, error) {
 	var all *reply
 	var results []any

@@ -70,6 +70,7 @@ var known = map[string]fault{
 	"no-beats-while-stopping": noBeatsWhileStopping,
 	"no-beats-while-spinning": noBeatsWhileSpinning,
 	"one-category":            oneCategory,
+	"no-delay":                noDelay,
 	"one-by-one":              oneByOne,
 	"always-lists":            alwaysLists,
 	"no-reason":               noReason,

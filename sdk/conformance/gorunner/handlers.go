@@ -27,6 +27,8 @@ type step struct {
 	ReturnBig     int             `json:"returnBig"`
 	ReturnNotJSON bool            `json:"returnNotJSON"`
 	Fail          *failure        `json:"fail"`
+	Snooze        int64           `json:"snooze"`
+	Cancelled     string          `json:"cancelled"`
 	Panic         string          `json:"panic"`
 	Stopped       *stopped        `json:"stopped"`
 	GiveUp        bool            `json:"giveUp"`
@@ -36,6 +38,7 @@ type failure struct {
 	Category  v1.ErrorCategory `json:"category"`
 	Message   string           `json:"message"`
 	Retryable *bool            `json:"retryable"`
+	RetryMs   int64            `json:"retryAfterMs"`
 }
 
 type stopped struct {
@@ -134,6 +137,10 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 		return true, make(chan int), nil
 	case s.Fail != nil:
 		return true, nil, s.Fail.err()
+	case s.Snooze > 0:
+		return true, nil, worker.Snooze(time.Duration(s.Snooze) * time.Millisecond)
+	case s.Cancelled != "":
+		return true, nil, worker.Cancelled(s.Cancelled)
 	case s.Panic != "":
 		panic(s.Panic)
 	case s.Stopped != nil:
@@ -182,7 +189,11 @@ func (f *failure) err() error {
 	if f.Category == "" {
 		return err
 	}
-	return &client.Failure{Category: f.Category, Err: err, Retryable: f.Retryable}
+	err = &client.Failure{Category: f.Category, Err: err, Retryable: f.Retryable}
+	if f.RetryMs > 0 {
+		return worker.RetryAfter(time.Duration(f.RetryMs)*time.Millisecond, err)
+	}
+	return err
 }
 
 func (a *attempt) emitTask(e event) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -31,19 +32,32 @@ func (a *Attempt) Done(output any) (*v1.CompletedResponse, error) {
 	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeSucceeded, Output: raw})
 }
 
-// Fail completes the attempt as failed. A *Failure sets the category; every other error is USER_CODE. After a cancel, the context's
-// Cancelled and the context's own error have the outcome CANCELLED. It waits as Done does.
+// Fail completes the attempt as failed. A *Failure sets the category; every other error is USER_CODE. A SnoozeError has the outcome
+// SNOOZED, a Cancelled the outcome CANCELLED with its reason, and after a cancel so has the context's own error. It waits as Done does.
 func (a *Attempt) Fail(err error) (*v1.CompletedResponse, error) {
-	var cancelled Cancelled
+	var requested, cancelled Cancelled
 	var stopped *StoppedError
-	cancelRequested := errors.As(context.Cause(a.ctx), &cancelled)
+	var snooze *SnoozeError
+	cancelRequested := errors.As(context.Cause(a.ctx), &requested)
 	switch {
 	case errors.As(err, &stopped):
 		return a.Stopped(stopped.Phase, stopped.Partial)
-	case errors.As(err, &cancelled), cancelRequested && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(a.ctx))):
+	case cancelRequested && (errors.As(err, &cancelled) || errors.Is(err, context.Canceled)):
 		return a.Stopped("", nil)
+	case errors.As(err, &cancelled):
+		return a.Complete(a.life(), v1.CompletedRequest{
+			Outcome: v1.OutcomeCancelled, Error: &v1.TaskError{Category: v1.CategoryCancelled, Message: cut(cancelled.Reason, maxStack)},
+		})
+	case errors.As(err, &snooze):
+		return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeSnoozed, DelayMs: wholeMs(snooze.Delay)})
 	}
 	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeFailed, Error: taskError(err)})
+}
+
+// wholeMs rounds a delay up, since a shorter one could be too early; one below zero is zero.
+func wholeMs(d time.Duration) *int64 {
+	ms := int64((max(0, d) + time.Millisecond - 1) / time.Millisecond)
+	return &ms
 }
 
 // Stopped completes the attempt as stopped after a cancel: in which phase, and the partial progress, as anything that encoding/json
@@ -190,6 +204,8 @@ type Failure struct {
 	Err error
 	// Retryable reports whether another attempt may help; nil: the category decides.
 	Retryable *bool
+	// RetryAfter is how long to wait before the next attempt, at most 366 days; nil: the backoff of the task's retry policy.
+	RetryAfter *time.Duration
 	// Stack is a readable stack trace; at most 16 KiB of it are sent.
 	Stack string
 }
@@ -209,15 +225,16 @@ func (f *Failure) Unwrap() error { return f.Err }
 func Categorize(c v1.ErrorCategory, err error) error { return &Failure{Category: c, Err: err} }
 
 // Permanent marks err as an error that no other attempt can help.
-func Permanent(err error) error {
-	f := Failure{Category: v1.CategoryUserCode, Err: err}
-	var failure *Failure
-	if errors.As(err, &failure) {
-		f.Category, f.Stack = failure.Category, failure.Stack
-	}
-	f.Retryable = new(bool)
-	return &f
+func Permanent(err error) error { return &Failure{Err: err, Retryable: new(bool)} }
+
+// SnoozeError is returned by a handler that gives its task back to the queue for a time. The attempt counts neither as failed nor as
+// lost.
+type SnoozeError struct {
+	// Delay is how long the task waits for its next attempt, at most 366 days.
+	Delay time.Duration
 }
+
+func (s *SnoozeError) Error() string { return "snoozed for " + s.Delay.String() }
 
 // StoppedError is returned by a handler after a cancel to report the partial progress.
 type StoppedError struct {
@@ -240,10 +257,18 @@ func taskError(err error) *v1.TaskError {
 	}
 	e := &v1.TaskError{Category: v1.CategoryUserCode, Message: cut(err.Error(), maxStack)}
 	var f *Failure
-	if errors.As(err, &f) {
-		e.Retryable, e.StackTrace = f.Retryable, cut(f.Stack, maxStack)
-		if f.Category.Valid() {
-			e.Category = f.Category
+	for category := v1.ErrorCategory(""); errors.As(err, &f); err = f.Err { // what an outer failure leaves open, an inner one sets
+		if category == "" && f.Category.Valid() {
+			category, e.Category = f.Category, f.Category
+		}
+		if e.Retryable == nil {
+			e.Retryable = f.Retryable
+		}
+		if e.RetryAfterMs == nil && f.RetryAfter != nil {
+			e.RetryAfterMs = wholeMs(*f.RetryAfter)
+		}
+		if e.StackTrace == "" {
+			e.StackTrace = cut(f.Stack, maxStack)
 		}
 	}
 	return e

@@ -144,16 +144,12 @@ func (c *Client) queued(n NewTask) (creation, error) {
 type creation struct {
 	v1.CreateTasksItem
 	trace string
-	delay time.Duration
 }
 
 func (c *Client) creation(request v1.CreateTaskRequest, opts []CreateOption) creation {
 	r := creation{CreateTasksItem: v1.CreateTasksItem{CreateTaskRequest: request}}
 	for _, opt := range opts {
 		opt(&r)
-	}
-	if r.delay > 0 {
-		r.NotBefore = v1.At(c.set.clock.Now().Add(r.delay))
 	}
 	return r
 }
@@ -168,9 +164,12 @@ func IdempotencyKey(key string) CreateOption { return func(r *creation) { r.Idem
 // Traceparent is the W3C trace context that the task belongs to.
 func Traceparent(t string) CreateOption { return func(r *creation) { r.trace = t } }
 
-// Delay is how long the task waits, from now on by this host's clock, before a worker may claim it; it sets NotBefore. Zero or less: not at
-// all. With an IdempotencyKey set NotBefore instead, since a repeat must be the same request.
-func Delay(d time.Duration) CreateOption { return func(r *creation) { r.delay = d } }
+// Delay is how long the task is SCHEDULED, from its creation on by the server's clock, before a worker may claim it; at
+// most 366 days. Zero or less: not at all.
+func Delay(d time.Duration) CreateOption { return func(r *creation) { r.DelayMs = wholeMs(d) } }
+
+// RunAt is the time until which the task is SCHEDULED, before a worker may claim it. A time that has passed: not at all.
+func RunAt(t time.Time) CreateOption { return func(r *creation) { r.RunAt = v1.At(t) } }
 
 // Set changes the request before it is sent; use it for fields that have no option, such as Labels, Retry and Deadline.
 func Set(change func(*v1.CreateTaskRequest)) CreateOption {

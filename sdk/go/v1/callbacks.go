@@ -12,7 +12,11 @@ const (
 	OutcomeSucceeded Outcome = "SUCCEEDED"
 	OutcomeFailed    Outcome = "FAILED"
 	OutcomeCancelled Outcome = "CANCELLED"
+	OutcomeSnoozed   Outcome = "SNOOZED" // the task returns to its queue; the attempt does not count against its retry policy
 )
+
+// Outcomes lists every outcome.
+var Outcomes = []Outcome{OutcomeSucceeded, OutcomeFailed, OutcomeCancelled, OutcomeSnoozed}
 
 // ErrorCategory is the kind of a failure. It decides whether the failure is worth a retry.
 type ErrorCategory string
@@ -152,6 +156,8 @@ type CompletedRequest struct {
 	WorkerID string `json:"workerId,omitempty"`
 	// Outcome is how the attempt ended.
 	Outcome Outcome `json:"outcome"`
+	// DelayMs is how long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none.
+	DelayMs *int64 `json:"delayMs,omitempty"`
 	// CompletedAt is the worker's own time. It is kept and shown, and decides nothing.
 	CompletedAt Time `json:"completedAt,omitzero"`
 	// Output is any JSON value; it is kept as it is.
@@ -220,13 +226,16 @@ type TaskError struct {
 	StackTrace string `json:"stackTrace,omitempty"`
 	// Retryable reports whether a retry may help; absent: its category's default.
 	Retryable *bool `json:"retryable,omitempty"`
+	// RetryAfterMs is how long to wait before the next attempt, 0 to 31,622,400,000 (366 days), if the failure is retried; absent: the
+	// backoff of the retry policy.
+	RetryAfterMs *int64 `json:"retryAfterMs,omitempty"`
 }
 
 // CompletedResponse acknowledges a completion. The same completion again gets the same answer.
 type CompletedResponse struct {
 	// Acknowledged is always true.
 	Acknowledged bool `json:"acknowledged"`
-	// FinalState is this attempt's outcome.
+	// FinalState is this attempt's outcome, which may be SNOOZED.
 	FinalState State `json:"finalState"`
 	// ServerTime is the store's clock.
 	ServerTime Time `json:"serverTime"`

@@ -25,6 +25,7 @@ const (
 	CodeIdempotencyMismatch = "idempotency_mismatch"   // 409: the Idempotency-Key was used with another body
 	CodeAttemptMismatch     = "attempt_mismatch"       // 409: ExpectedAttempt and ReceivedAttempt are set
 	CodeTaskAlreadyTerminal = "task_already_terminal"  // 409: State is set
+	CodeTaskWithoutQueue    = "task_without_queue"     // 409: only a task of a queue can be snoozed
 	CodeWorkerDraining      = "worker_draining"        // 409: it gets no new tasks
 	CodeNoFreshWorkers      = "no_fresh_workers"       // 409: a selection's freshness filter took the last; Considered and Rejected are set
 	CodeNoMatchingWorkers   = "no_matching_workers"    // 409: no worker passes the other filters

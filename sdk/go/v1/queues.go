@@ -33,8 +33,8 @@ type Queue struct {
 	WorkspaceID string `json:"workspaceId"`
 	// Paused reports that no tasks are handed out.
 	Paused bool `json:"paused"`
-	// Depth is how many tasks wait to be claimed, with or without an eligible worker; those waiting for their backoff or notBefore do not
-	// count.
+	// Depth is how many tasks wait to be claimed, with or without an eligible worker; those that are SCHEDULED or wait for their backoff
+	// do not count.
 	Depth int `json:"depth"`
 	// Running is how many of its tasks are DISPATCHED or RUNNING.
 	Running int `json:"running"`

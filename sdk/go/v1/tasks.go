@@ -6,7 +6,8 @@ import "encoding/json"
 type State string
 
 const (
-	Queued     State = "QUEUED"     // waits in its queue, for its time or for its backoff
+	Scheduled  State = "SCHEDULED"  // waits for its start time
+	Queued     State = "QUEUED"     // waits in its queue, or for its backoff
 	Dispatched State = "DISPATCHED" // an attempt was handed out and has not started yet
 	Running    State = "RUNNING"    // an attempt sends heartbeats
 	Succeeded  State = "SUCCEEDED"
@@ -15,7 +16,7 @@ const (
 )
 
 // States lists every state in the order of a task's life.
-var States = []State{Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
+var States = []State{Scheduled, Queued, Dispatched, Running, Succeeded, Failed, Cancelled}
 
 // CreateTaskRequest is the body of POST /v1/tasks. Without a queue the task is dispatched at once and the answer is its TaskEnvelope. With
 // a queue it waits until a worker claims it.
@@ -53,7 +54,11 @@ type CreateTaskRequest struct {
 	Resources json.RawMessage `json:"resources,omitempty"`
 	// Labels are up to 64 pairs to find the task by.
 	Labels map[string]string `json:"labels,omitempty"`
-	// NotBefore is the earliest time of the first claim. Queue tasks only.
+	// RunAt is the earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
+	RunAt Time `json:"runAt,omitzero"`
+	// DelayMs is the time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt.
+	DelayMs *int64 `json:"delayMs,omitempty"`
+	// NotBefore is another name of runAt.
 	NotBefore Time `json:"notBefore,omitzero"`
 	// Deadline fails the task with DEADLINE_EXCEEDED when it passes.
 	Deadline Time `json:"deadline,omitzero"`
@@ -244,7 +249,7 @@ type Task struct {
 	CancelGracePeriodMs int64  `json:"cancelGracePeriodMs"`
 	// Retry is null for a task that is not retried automatically.
 	Retry *Retry `json:"retry"`
-	// NextAttemptAt is the earliest time of the next dispatch, while QUEUED for a backoff or its notBefore.
+	// NextAttemptAt is the earliest time of the next dispatch, while SCHEDULED, or QUEUED for a backoff.
 	NextAttemptAt Time `json:"nextAttemptAt"`
 	// Traceparent is the W3C trace context of the creation; absent if it had none.
 	Traceparent string `json:"traceparent,omitempty"`
@@ -255,7 +260,10 @@ type Task struct {
 
 	Runtime      string            `json:"runtime,omitempty"`
 	WorkerLabels map[string]string `json:"workerLabels,omitempty"`
-	NotBefore    Time              `json:"notBefore,omitzero"`
+	// RunAt is the earliest time of the first claim.
+	RunAt Time `json:"runAt,omitzero"`
+	// NotBefore is another name of runAt.
+	NotBefore Time `json:"notBefore,omitzero"`
 	// StartTimeoutMs is present if the task was given one.
 	StartTimeoutMs int64 `json:"startTimeoutMs,omitempty"`
 	RunTimeoutMs   int64 `json:"runTimeoutMs,omitempty"`
@@ -290,7 +298,7 @@ type HistoryEntry struct {
 	// CompletedAt is the worker's own clock when it completed the attempt.
 	CompletedAt Time `json:"completedAt,omitzero"`
 	EndedAt     Time `json:"endedAt"`
-	// Outcome is SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
+	// Outcome is SUCCEEDED, FAILED, CANCELLED, SNOOZED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
 	Outcome      string    `json:"outcome"`
 	Reason       *string   `json:"reason"`
 	LastProgress *Progress `json:"lastProgress"`

@@ -172,6 +172,17 @@ func (s *Server) completed(id, token string, body []byte) (any, *refuse) {
 	if r.Outcome == v1.OutcomeFailed && (r.Error == nil || !r.Error.Category.Valid()) {
 		return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "FAILED needs error.category")
 	}
+	if r.Outcome == v1.OutcomeSnoozed {
+		if t.request.Queue == "" || r.DelayMs == nil {
+			return nil, refusal(http.StatusConflict, v1.CodeTaskWithoutQueue, "SNOOZED needs a queue and delayMs")
+		}
+		t.State, t.Reason, t.readyAt = v1.Queued, string(r.Outcome), s.time.Now().Add(msOr(r.DelayMs, 0))
+		s.queued = append(s.queued, t)
+		s.change()
+		return v1.CompletedResponse{
+			Acknowledged: true, FinalState: v1.State(r.Outcome), ServerTime: v1.At(s.time.Now()), WillRetry: true, NextAttempt: t.Attempt + 1,
+		}, nil
+	}
 	t.completion, t.Output, t.Error, t.Phase, t.Partial = body, r.Output, r.Error, r.CancelledDuringPhase, r.PartialProgress
 	s.finish(t, v1.State(r.Outcome), "")
 	return v1.CompletedResponse{Acknowledged: true, FinalState: t.State, ServerTime: v1.At(s.time.Now())}, nil

@@ -286,7 +286,7 @@ func (s *Server) change() {
 }
 
 // wait waits for a change, a timeout, or the end of the request. It does not count as work in flight.
-func (s *Server) wait(ctx context.Context, changed <-chan struct{}, t clock.Timer) (more bool) {
+func (s *Server) wait(ctx context.Context, changed <-chan struct{}, t clock.Timer) {
 	s.mu.Lock()
 	s.flying--
 	s.mu.Unlock()
@@ -297,10 +297,7 @@ func (s *Server) wait(ctx context.Context, changed <-chan struct{}, t clock.Time
 	}()
 	select {
 	case <-changed:
-		return true
 	case <-t.C():
-		return false
 	case <-ctx.Done():
-		return false
 	}
 }

@@ -21,6 +21,7 @@ type task struct {
 	notifiedAt      time.Time // when its worker was notified of that; zero: not yet
 	completion      []byte    // its body
 	last            *v1.Progress
+	readyAt         time.Time // until when it is not handed out; zero: it may be
 }
 
 // Task is the state of a task.
@@ -66,7 +67,7 @@ func (s *Server) Push(r v1.CreateTaskRequest) *v1.TaskEnvelope {
 	return s.envelope(t)
 }
 
-// Enqueue creates a task that waits in its queue, and returns its id.
+// Enqueue creates a task that waits in its queue, first for its RunAt or DelayMs, and returns its id.
 func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +75,13 @@ func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
 		r.Queue = "default"
 	}
 	t := s.create(r)
-	t.State = v1.Queued
+	t.State, t.readyAt = v1.Queued, r.RunAt.Time
+	if r.DelayMs != nil {
+		t.readyAt = s.time.Now().Add(msOr(r.DelayMs, 0))
+	}
+	if t.readyAt.After(s.time.Now()) {
+		t.State = v1.Scheduled
+	}
 	s.queued = append(s.queued, t)
 	s.change()
 	return t.TaskID
@@ -84,7 +91,7 @@ func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
 func (s *Server) Cancel(id, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.tasks[id]; t.State == v1.Queued {
+	if t := s.tasks[id]; t.State == v1.Queued || t.State == v1.Scheduled {
 		s.finish(t, v1.Cancelled, "")
 	} else {
 		t.cancelRequested, t.why = true, reason
@@ -189,6 +196,12 @@ func (s *Server) sweep() {
 	for _, w := range s.workers {
 		if w.Status != v1.Offline && now.Sub(w.lastBeat) >= s.timeout {
 			s.offline(w, "HEARTBEAT_TIMEOUT")
+		}
+	}
+	for _, t := range s.queued {
+		if !t.readyAt.IsZero() && !t.readyAt.After(now) {
+			t.State, t.readyAt = v1.Queued, time.Time{}
+			s.change()
 		}
 	}
 	for _, t := range s.tasks {

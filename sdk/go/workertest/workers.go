@@ -281,8 +281,7 @@ func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (a
 	if r.WaitMs != nil {
 		wait = time.Duration(*r.WaitMs) * time.Millisecond
 	}
-	timer := s.time.NewTimer(wait)
-	defer timer.Stop()
+	until := s.time.Now().Add(wait)
 	for last := wait <= 0; ; {
 		s.sweep()
 		w, bad := s.worker(id, token)
@@ -299,10 +298,18 @@ func (s *Server) claim(ctx context.Context, queue, token string, body []byte) (a
 		if got := s.handOut(w, r.ClaimID, r.Types, most); len(got.Tasks) > 0 || last {
 			return got, nil
 		}
-		changed := s.changed
+		next := until
+		for _, t := range s.queued {
+			if !t.readyAt.IsZero() && t.readyAt.Before(next) {
+				next = t.readyAt
+			}
+		}
+		timer, changed := s.time.NewTimer(next.Sub(s.time.Now())), s.changed
 		s.mu.Unlock()
-		last = !s.wait(ctx, changed, timer)
+		s.wait(ctx, changed, timer)
+		timer.Stop()
 		s.mu.Lock()
+		last = ctx.Err() != nil || !s.time.Now().Before(until)
 	}
 }
 
@@ -322,7 +329,7 @@ func (s *Server) handOut(w *fakeWorker, claim string, types []string, most int) 
 		types = append([]string{""}, w.Request.Types...)
 	}
 	for _, t := range slices.Clone(s.queued) {
-		if t.request.Queue != w.Request.Queue || !slices.Contains(types, t.request.Type) || len(out.Tasks) == most {
+		if !t.readyAt.IsZero() || t.request.Queue != w.Request.Queue || !slices.Contains(types, t.request.Type) || len(out.Tasks) == most {
 			continue
 		}
 		s.queued = slices.DeleteFunc(s.queued, func(q *task) bool { return q == t })

@@ -193,7 +193,12 @@ class Runner:
             elif name == "fail":
                 if "category" not in value:
                     raise ValueError(value["message"])
-                raise lubdub.Failure(value["message"], value["category"], value.get("retryable"))
+                after = value["retryAfterMs"] / 1000 if "retryAfterMs" in value else None
+                raise lubdub.Failure(value["message"], value["category"], value.get("retryable"), after)
+            elif name == "snooze":
+                raise lubdub.Snooze(value / 1000)
+            elif name == "cancelled":
+                raise lubdub.Cancelled(value)
             elif name == "panic":
                 raise RuntimeError(value)
             elif name == "stopped":

@@ -10,6 +10,7 @@ from lubdub import errors
 from lubdub.testing import Server
 
 from .helpers import TestCase
+from .workers import WorkerCase
 
 
 @dataclasses.dataclass
@@ -29,33 +30,34 @@ class Creations(TestCase):
         with lubdub.Client(web.url) as client:
             at = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.timezone.utc)
             task = client.enqueue(
-                "mail", "send_email", Letter(Address("a@b")), not_before=at, more={"labels": {"team": "billing"}}
+                "mail", "send_email", Letter(Address("a@b")), run_at=at, more={"labels": {"team": "billing"}}
             )
-            now = client.caller.clock.wall()
-            client.enqueue("mail", "send_email", delay=datetime.timedelta(hours=1), idempotency_key="k")
+            for _ in range(2):
+                client.enqueue("mail", "send_email", delay=datetime.timedelta(hours=1), idempotency_key="k")
+            client.enqueue("mail", "send_email", delay=0.2504, not_before=at)
             self.assertRaises(lubdub.ConfigurationError, client.enqueue, "", "send_email")
             self.assertRaises(lubdub.ConfigurationError, client.enqueue, "mail", "send_email", object())
-            no_times: List[Any] = ["60", 1e300, None]
+            no_times: List[Any] = ["60", 1e300, float("nan"), None, datetime.timedelta(days=367)]
             for delay in no_times:
                 with self.assertRaises(lubdub.ConfigurationError):
                     client.enqueue("mail", "send_email", delay=delay)
         self.assertEqual(task["taskId"], "t1")
-        first, second = web.requests
+        first, second, again, third = web.requests
         self.assertEqual(
             first.json(),
             {
                 "queue": "mail",
                 "type": "send_email",
                 "payload": {"to": {"mailbox": "a@b"}, "copies": 1},
-                "notBefore": "2030-01-01T12:00:00.000Z",
+                "runAt": "2030-01-01T12:00:00.000Z",
                 "labels": {"team": "billing"},
             },
         )
         self.assertTrue(first.headers["idempotency-key"])
         self.assertEqual(second.headers["idempotency-key"], "k")
-        self.assertNotIn("payload", second.json())
-        due = datetime.datetime.fromisoformat(second.json()["notBefore"].replace("Z", "+00:00")).timestamp()
-        self.assertTrue(now + 3599.999 <= due < now + 3700, due - now)  # times have whole milliseconds
+        self.assertEqual(second.json(), {"queue": "mail", "type": "send_email", "delayMs": 3_600_000})
+        self.assertEqual(again.body, second.body)  # a repeat is the same request
+        self.assertEqual((third.json()["delayMs"], third.json()["notBefore"]), (250, "2030-01-01T12:00:00.000Z"))
 
     def test_each_of_many_tasks_has_a_result_in_order(self) -> None:
         sizes: List[int] = []
@@ -133,3 +135,18 @@ class Creations(TestCase):
         with lubdub.Client(web.url) as client:
             client.cancel_task("t", {"reason": Letter(Address("a@b"))})  # type: ignore[typeddict-item]
         self.assertEqual(web.requests[0].json(), json.loads('{"reason":{"to":{"mailbox":"a@b"},"copies":1}}'))
+
+
+class Scheduled(WorkerCase):
+    def test_the_test_server_hands_out_a_task_when_its_time_has_come(self) -> None:
+        at = datetime.datetime.fromtimestamp(self.server.clock.wall() + 20, datetime.timezone.utc)
+        client, began = self.server.client(), self.server.clock.now()
+        self.addCleanup(self.quiet)
+        self.start(lambda task: round(self.server.clock.now() - began, 3))
+        times: List[Any] = [{"delay": 30}, {"run_at": at}, {"not_before": at}]
+        ids = [self.server.hand.run(lambda one=one: client.enqueue("default", "t", **one))["taskId"] for one in times]
+        cancelled = self.server.enqueue("t", delayMs=5000)
+        self.server.cancel(cancelled, "enough")
+        self.assertEqual([self.server.task(i).state for i in ids], ["SCHEDULED"] * 3)
+        self.assertEqual([self.done(i).output for i in ids], [30, 20, 20])
+        self.assertEqual((self.server.task(cancelled).state, self.server.task(cancelled).attempt), ("CANCELLED", 0))

@@ -25,11 +25,6 @@ class Log(WorkerCase):
         self.addCleanup(redirected.__exit__, None, None, None)
         self.addCleanup(self.quiet)
 
-    def quiet(self) -> None:
-        """Ends the workers before the next test captures its log."""
-        self.end()
-        self.server.until("they end", lambda: len(self.ended) == len(self.workers))
-
     def lines(self, *words: str) -> List[str]:
         return [line for line in self.stderr.getvalue().splitlines() if all(word in line for word in words)]
 

@@ -2,6 +2,7 @@
 
 import base64
 import concurrent.futures
+import datetime
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -277,6 +279,33 @@ class Work(Real):
             "".join(json.dumps(e) + "\n" for e in envelopes), PATIENCE
         )
         self.assertEqual([self.ended(e["taskId"])["output"] for e in envelopes], [{"rows": 5}] * 2)
+
+    def test_a_scheduled_task_is_snoozed_retried_and_cancelled_by_its_handler(self) -> None:
+        worker = lubdub.Worker("scheduled", client=self.client)
+
+        @worker.handler("t")
+        def handle(task: lubdub.Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+            if task.attempt == 1:
+                raise lubdub.Snooze(0.2)
+            if task.attempt == 2:
+                raise lubdub.RetryAfter(0.2, ValueError("busy"))
+            raise lubdub.Cancelled("no longer needed")
+
+        running = threading.Thread(target=lambda: worker.run(signals=False))
+        running.start()
+        self.addCleanup(running.join)
+        self.addCleanup(worker.kill)
+        due = datetime.datetime.now() + datetime.timedelta(days=1)
+        later = [self.client.enqueue("scheduled", "t", delay=60), self.client.enqueue("scheduled", "t", run_at=due)]
+        listed = {task["taskId"] for task in self.client.iter_tasks(queue="scheduled", state=["SCHEDULED"])}
+        self.assertEqual(listed, {task["taskId"] for task in later})
+        policy: Any = {"retry": {"maxAttempts": 2, "initialBackoffMs": 600_000, "maxBackoffMs": 600_000}}
+        task = self.ended(self.client.enqueue("scheduled", "t", delay=0.2, more=policy)["taskId"])
+        self.assertEqual((task["state"], task["attempt"]), ("CANCELLED", 3))
+        self.assertEqual(task["error"], {**task["error"], "category": "CANCELLED", "message": "no longer needed"})
+        self.assertEqual([one["outcome"] for one in task["history"]], ["SNOOZED", "FAILED", "CANCELLED"])
+        envelope: Any = self.client.dispatch({})
+        self.assertRaises(errors.TaskWithoutQueue, self.client.track(envelope).start().fail, lubdub.Snooze(1))
 
     def test_a_cancel_and_a_failure(self) -> None:
         envelope = self.client.dispatch({})

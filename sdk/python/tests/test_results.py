@@ -124,14 +124,15 @@ class Results(TestCase):
         self.assertEqual((waiter.value, self.server.clock.now()), (f"{envelope['taskId']} is done", began))
 
     def test_a_failure_and_a_cancel_have_the_whole_task(self) -> None:
-        failed, silent, cancelled, queued = self.tasks(4)
+        failed, silent, cancelled, given_up, queued = self.tasks(5)
         began = self.server.clock.now()
-        waiters = [self.wait(task_id) for task_id in (failed, silent, cancelled, queued)]
+        waiters = [self.wait(task_id) for task_id in (failed, silent, cancelled, given_up, queued)]
         error = {"category": "USER_CODE", "message": "no such file"}
         self.server.end(failed, state="FAILED", reason="WORKER_REPORTED", error=error)
         self.server.end(silent, state="FAILED", reason="HEARTBEAT_TIMEOUT")
         self.server.end(cancelled, state="CANCELLED", cancel="user_requested", reason="TERMINATED")
-        self.until_over(*waiters[:3])
+        self.server.end(given_up, state="CANCELLED", error={"category": "CANCELLED", "message": "no longer needed"})
+        self.until_over(*waiters[:4])
         self.server.cancel(queued, "enough")
         self.until_over(*waiters)
         self.assertLess(self.server.clock.now() - began, 0.05)
@@ -140,6 +141,7 @@ class Results(TestCase):
             f"task {failed} FAILED (WORKER_REPORTED): no such file",
             f"task {silent} FAILED (HEARTBEAT_TIMEOUT)",
             f"task {cancelled} CANCELLED (TERMINATED): user_requested",
+            f"task {given_up} CANCELLED: no longer needed",
             f"task {queued} CANCELLED: enough",
         ]
         self.assertEqual([str(error) for error in found], expected)

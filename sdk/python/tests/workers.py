@@ -22,6 +22,11 @@ class WorkerCase(TestCase):
         for worker in self.workers:
             worker.kill()
 
+    def quiet(self) -> None:
+        """Ends the workers before the next test captures its log."""
+        self.end()
+        self.server.until("they end", lambda: len(self.ended) == len(self.workers))
+
     def start(self, handler: Optional[Callable[[Attempt], Any]] = None, **options: Any) -> lubdub.Worker:
         worker = lubdub.Worker("default", client=self.server.client(**options.pop("client", {})), **options)
         worker.handle("t", handler or (lambda task: task.payload))

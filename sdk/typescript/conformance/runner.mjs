@@ -3,7 +3,8 @@ import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import {
-  AttemptEnd, Client, currentTask, Failure, OutputError, permanent, StoppedError, UnfinishedError, Worker, WorkerEnd,
+  AttemptEnd, Cancelled, Client, currentTask, Failure, OutputError, permanent, retryAfter, Snooze, StoppedError, UnfinishedError,
+  Worker, WorkerEnd,
 } from 'lubdub';
 
 const emit = (event) => writeSync(1, JSON.stringify(event) + '\n');
@@ -89,9 +90,14 @@ async function act(step, { task, attempt, work, signal, ended }) {
       return { output: 'x'.repeat(value) };
     case 'returnNotJSON':
       return { output: 1n };
-    case 'fail':
-      if (!value.category) throw new Error(value.message);
-      throw new Failure(value.message, value);
+    case 'fail': {
+      const error = value.category ? new Failure(value.message, value) : new Error(value.message);
+      throw value.retryAfterMs === undefined ? error : retryAfter(error, value.retryAfterMs);
+    }
+    case 'snooze':
+      throw new Snooze(value);
+    case 'cancelled':
+      throw new Cancelled(value);
     case 'panic':
       return Promise.reject(new RangeError(value));
     case 'stopped':

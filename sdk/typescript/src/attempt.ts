@@ -7,7 +7,7 @@ import type { Endpoints } from './endpoints.js';
 import type { Exchange } from './exchange.js';
 import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
-import { completionOf, cutMessage, Failure, meansStopped, taskErrorOf } from './failure.js';
+import { completionOf, cutMessage, endingOf, Failure, meansStopped } from './failure.js';
 import type { AttemptListener, Hub } from './beats/hub.js';
 import type { Limits, ProgressUpdate } from './beats/messages.js';
 import { type Expiry, persist, type Persistence, sendCompletion } from './persist.js';
@@ -148,12 +148,13 @@ export class Attempt {
 
   /**
    * Completes the attempt as failed. A Failure sets the category; every other error is USER_CODE. After a cancel, the signal's reason and
-   * an AbortError have the outcome CANCELLED. It waits as done does.
+   * an AbortError have the outcome CANCELLED; so has a Cancelled without a cancel, and its reason is kept. A Snooze has the outcome SNOOZED.
+   * It waits as done does.
    */
   async fail(error: unknown): Promise<CompletedResponse> {
     if (error instanceof StoppedError) return this.stopped(error.phase, error.partial);
     if (this.#cancelled && meansStopped(error, this.#cancelled)) return this.stopped();
-    return this.complete({ outcome: 'FAILED', error: taskErrorOf(error) });
+    return this.complete(endingOf(error));
   }
 
   /** Completes the attempt as stopped after a cancel: in which phase, and the partial progress. It waits as done does. */

@@ -6,7 +6,7 @@ import { type ApiError, type ErrorFields } from './errors.js';
  */
 export abstract class AttemptEnd extends Error {}
 
-/** Cancellation was requested: stop, clean up, and complete. */
+/** Cancellation was requested: stop, clean up, and complete. A handler may also throw one with its own reason to cancel its task. */
 export class Cancelled extends AttemptEnd {
   override readonly name = 'Cancelled';
   /** The reason given for the cancel; empty: none. */

@@ -1,17 +1,15 @@
-import type { Clock } from './clock.js';
 import { UsageError } from './errors.js';
 import type { CreateTasksItem, Task } from './types.js';
 
 /** A task for `enqueueMany`: where it waits, its type, its payload, and any other field of a creation. */
-export interface NewTask extends Omit<CreateTasksItem, 'queue' | 'type' | 'notBefore' | 'deadline'> {
+export interface NewTask extends Omit<CreateTasksItem, 'queue' | 'type' | 'runAt' | 'delayMs' | 'notBefore' | 'deadline'> {
   queue: string;
   type: string;
-  /**
-   * How long the task waits, from now on by this host's clock, before a worker may claim it, in ms; it sets notBefore. With an idempotencyKey
-   * give notBefore instead, since a repeat must be the same request.
-   */
+  /** The earliest time of the first claim; until then the task is SCHEDULED. */
+  runAt?: Date | string;
+  /** The same as a time from the creation on, in ms by the server's clock, at most 366 days; instead of runAt. */
   delayMs?: number;
-  /** The earliest time of the first claim. */
+  /** @deprecated Another name of runAt. */
   notBefore?: Date | string;
   /** When the task fails if it has not finished. */
   deadline?: Date | string;
@@ -24,18 +22,15 @@ export type EnqueuedTask = { task: Task; error?: undefined } | { task?: undefine
 const maxTasks = 1000;
 const maxBytes = 2 << 20;
 
-export function itemOf(task: NewTask, clock: Clock): CreateTasksItem & { queue: string } {
-  const { delayMs, ...item } = task;
-  if (!item.queue) throw new UsageError('lubdub: a task to enqueue needs a queue; createTask creates tasks without one');
-  if (delayMs && delayMs > 0) item.notBefore = new Date(clock.wall() + delayMs);
+export function itemOf(task: NewTask): CreateTasksItem & { queue: string } {
+  if (!task.queue) throw new UsageError('lubdub: a task to enqueue needs a queue; createTask creates tasks without one');
   const time = (at: Date | string | undefined): string | undefined => (at instanceof Date ? at.toISOString() : at);
-  return { ...item, notBefore: time(item.notBefore), deadline: time(item.deadline) };
+  return { ...task, runAt: time(task.runAt), notBefore: time(task.notBefore), deadline: time(task.deadline) };
 }
 
 /** Creates tasks in batches of bounded size, and yields one result for each, in order. */
 export async function* inBatches(
   tasks: Iterable<NewTask> | AsyncIterable<NewTask>,
-  clock: Clock,
   create: (items: CreateTasksItem[]) => Promise<EnqueuedTask[]>,
   over: () => boolean,
 ): AsyncGenerator<EnqueuedTask, void, undefined> {
@@ -53,7 +48,7 @@ export async function* inBatches(
     let one: CreateTasksItem | Error,
       size = 0;
     try {
-      const text = JSON.stringify(itemOf(task, clock));
+      const text = JSON.stringify(itemOf(task));
       one = JSON.parse(text) as CreateTasksItem; // a copy: the caller may change the task while it waits
       size = Buffer.byteLength(text);
     } catch (error) {

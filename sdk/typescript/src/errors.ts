@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'idempotency_mismatch'
   | 'attempt_mismatch'
   | 'task_already_terminal'
+  | 'task_without_queue'
   | 'worker_draining'
   | 'no_fresh_workers'
   | 'no_matching_workers'

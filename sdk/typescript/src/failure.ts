@@ -1,4 +1,5 @@
-import { StoppedError } from './ends.js';
+import { Cancelled, StoppedError } from './ends.js';
+import { UsageError } from './errors.js';
 import type { CompletedRequest, ErrorCategory, TaskError } from './types.js';
 
 /** The size of a message and of a stack that are sent, in bytes. */
@@ -10,11 +11,16 @@ const maxCompletion = 256 << 10;
 /** The limit of a progress message, in bytes of JSON. */
 const maxMessage = 1024;
 
+/** The longest time until the next attempt, in ms: 366 days. */
+const maxDelay = 31_622_400_000;
+
 export interface FailureOptions {
   /** Decides whether the task is retried; by default USER_CODE. */
   category?: ErrorCategory;
   /** Whether another attempt may help; by default the category decides. */
   retryable?: boolean;
+  /** How long after the failure the next attempt starts, if there is one, in ms; by default the backoff of the retry policy. */
+  retryAfterMs?: number;
   cause?: unknown;
 }
 
@@ -23,12 +29,15 @@ export class Failure extends Error {
   override readonly name = 'Failure';
   readonly category: ErrorCategory;
   readonly retryable: boolean | undefined;
+  readonly retryAfterMs: number | undefined;
 
   constructor(message: string, options: FailureOptions = {}) {
     super(message, { cause: options.cause });
     const inner = options.cause;
     this.category = options.category ?? (inner instanceof Failure ? inner.category : 'USER_CODE');
     this.retryable = options.retryable ?? (inner instanceof Failure ? inner.retryable : undefined);
+    const { retryAfterMs = inner instanceof Failure ? inner.retryAfterMs : undefined } = options;
+    this.retryAfterMs = retryAfterMs === undefined ? undefined : delayOf(retryAfterMs);
     if (inner instanceof Error && inner.stack) this.stack = inner.stack;
   }
 }
@@ -41,6 +50,30 @@ export function categorize(category: ErrorCategory, error: unknown): Failure {
 /** Marks an error as one that no other attempt can help. */
 export function permanent(error: unknown): Failure {
   return new Failure(textOf(error), { retryable: false, cause: error });
+}
+
+/** Sets when the next attempt starts, if the retry policy allows one: this long after the failure, in ms, at most 366 days. */
+export function retryAfter(error: unknown, delayMs: number): Failure {
+  return new Failure(textOf(error), { retryAfterMs: delayMs, cause: error });
+}
+
+/**
+ * Thrown by a handler that cannot do its work yet: the task returns to its queue, and the next attempt starts after this time, in ms, at most
+ * 366 days. The attempt does not count against the retry policy.
+ */
+export class Snooze extends Error {
+  override readonly name = 'Snooze';
+  readonly delayMs: number;
+  constructor(delayMs: number) {
+    const ms = delayOf(delayMs);
+    super(`snoozed for ${ms} ms`);
+    this.delayMs = ms;
+  }
+}
+
+function delayOf(ms: number): number {
+  if (Number.isFinite(ms) && ms >= 0 && ms <= maxDelay) return Math.round(ms);
+  throw new UsageError(`lubdub: the next attempt cannot wait ${ms} ms; give 0 to ${maxDelay}, which is 366 days`);
 }
 
 /**
@@ -56,12 +89,23 @@ export function textOf(error: unknown): string {
   return error === undefined || error === null ? 'it failed without an error' : String(error);
 }
 
+/** The completion for an error that a handler threw. */
+export function endingOf(error: unknown): Omit<CompletedRequest, 'attempt'> {
+  if (error instanceof Snooze) return { outcome: 'SNOOZED', delayMs: error.delayMs };
+  if (error instanceof Cancelled) {
+    const message = cut(error.reason, maxStack);
+    return { outcome: 'CANCELLED', ...(message && { error: { category: 'CANCELLED', message } }) };
+  }
+  return { outcome: 'FAILED', error: taskErrorOf(error) };
+}
+
 /** The error in a completion. */
-export function taskErrorOf(error: unknown): TaskError {
+function taskErrorOf(error: unknown): TaskError {
   const out: TaskError = { category: 'USER_CODE', message: cut(textOf(error), maxStack) };
   if (error instanceof Failure) {
     out.category = error.category;
     if (error.retryable !== undefined) out.retryable = error.retryable;
+    if (error.retryAfterMs !== undefined) out.retryAfterMs = error.retryAfterMs;
   }
   if (error instanceof Error && error.stack) out.stackTrace = cut(error.stack, maxStack);
   return out;
@@ -69,7 +113,7 @@ export function taskErrorOf(error: unknown): TaskError {
 
 /** Whether an error means that the handler stopped because its signal ended for this reason. */
 export function meansStopped(error: unknown, reason: unknown): boolean {
-  if (error instanceof StoppedError || error === reason) return true;
+  if (error instanceof StoppedError || error instanceof Cancelled) return true;
   return error instanceof Error && (error.name === 'AbortError' || (error.cause !== undefined && error.cause === reason));
 }
 

@@ -17,7 +17,7 @@ export {
 } from './errors.js';
 export type { EnqueuedTask, NewTask } from './enqueue.js';
 export { EventStream, type EventsOptions } from './events.js';
-export { categorize, Failure, type FailureOptions, OutputError, permanent } from './failure.js';
+export { categorize, Failure, type FailureOptions, OutputError, permanent, retryAfter, Snooze } from './failure.js';
 export type { Logger, Metrics } from './metrics.js';
 export type { components, operations, paths } from './openapi.js';
 export { type ResultOptions, TaskFailed } from './results.js';

@@ -669,7 +669,7 @@ export interface paths {
         put?: never;
         /**
          * Create a task
-         * @description Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller delivers to a worker. With a queue the task waits, QUEUED. Roles: submitter, dispatcher, admin.
+         * @description Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller delivers to a worker. With a queue the task waits, QUEUED, or SCHEDULED until its runAt or for its delayMs. Roles: submitter, dispatcher, admin.
          */
         post: operations["createTask"];
         delete?: never;
@@ -1536,6 +1536,8 @@ export interface components {
              * @description The worker's own time. It is kept and shown, and decides nothing.
              */
             completedAt?: string | null;
+            /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none. */
+            delayMs?: number | null;
             /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
             error?: components["schemas"]["TaskError"] | null;
             /** @description Any JSON object; it is kept as it is. */
@@ -1544,7 +1546,7 @@ export interface components {
              * @description How the attempt ended.
              * @enum {string}
              */
-            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED";
+            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
             /** @description Any JSON value; it is kept as it is. */
             output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Any JSON value that describes the progress before the cancel. */
@@ -1557,10 +1559,10 @@ export interface components {
             /** @description Always true. */
             acknowledged: boolean;
             /**
-             * @description This attempt's outcome.
+             * @description This attempt's outcome, which may be SNOOZED.
              * @enum {string}
              */
-            finalState: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            finalState: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
             /** @description Its number. */
             nextAttempt?: number;
             /**
@@ -1580,7 +1582,7 @@ export interface components {
             expectedAttempt?: number;
             field?: string;
             /** @enum {string} */
-            finalState?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            finalState?: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
             message?: string;
             nextAttempt?: number;
             reason?: string;
@@ -1590,7 +1592,7 @@ export interface components {
             /** Format: date-time */
             serverTime?: string;
             /** @enum {string} */
-            state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
             /** @description 200, or a status of the error table. */
             status: number;
             taskId: string;
@@ -1627,6 +1629,8 @@ export interface components {
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
+            /** @description The same as a time from the creation on, 0 to 31,622,400,000 (366 days), instead of RunAt. */
+            delayMs?: number | null;
             /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;
             /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
@@ -1637,7 +1641,7 @@ export interface components {
             } | null;
             /**
              * Format: date-time
-             * @description The earliest time of the first claim. Queue tasks only.
+             * @description Another name of RunAt.
              */
             notBefore?: string | null;
             /** @description Any JSON value for the worker. */
@@ -1652,6 +1656,11 @@ export interface components {
             resources?: Record<string, unknown> | null;
             /** @description How often the task is retried. Queue tasks only. */
             retry?: components["schemas"]["RetryPolicy"] | null;
+            /**
+             * Format: date-time
+             * @description The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
+             */
+            runAt?: string | null;
             /** @description RunID groups tasks; absent: a run with this task only. */
             runId?: string | null;
             /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
@@ -1692,6 +1701,8 @@ export interface components {
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
+            /** @description The same as a time from the creation on, 0 to 31,622,400,000 (366 days), instead of RunAt. */
+            delayMs?: number | null;
             /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;
             /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
@@ -1704,7 +1715,7 @@ export interface components {
             } | null;
             /**
              * Format: date-time
-             * @description The earliest time of the first claim. Queue tasks only.
+             * @description Another name of RunAt.
              */
             notBefore?: string | null;
             /** @description Any JSON value for the worker. */
@@ -1719,6 +1730,11 @@ export interface components {
             resources?: Record<string, unknown> | null;
             /** @description How often the task is retried. Queue tasks only. */
             retry?: components["schemas"]["RetryPolicy"] | null;
+            /**
+             * Format: date-time
+             * @description The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
+             */
+            runAt?: string | null;
             /** @description RunID groups tasks; absent: a run with this task only. */
             runId?: string | null;
             /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
@@ -1875,7 +1891,7 @@ export interface components {
              * @description The task's state.
              * @enum {string}
              */
-            state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
             /** @description The worker whose hold refuses the registration. */
             workerId?: string;
         };
@@ -1985,6 +2001,8 @@ export interface components {
              * @description The worker's own time. It is kept and shown, and decides nothing.
              */
             completedAt?: string;
+            /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none. */
+            delayMs?: number;
             /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
             error?: components["schemas"]["TaskError"];
             /** @description Any JSON object; it is kept as it is. */
@@ -1993,7 +2011,7 @@ export interface components {
              * @description How the attempt ended.
              * @enum {string}
              */
-            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED";
+            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
             /** @description Any JSON value; it is kept as it is. */
             output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Any JSON value that describes the progress before the cancel. */
@@ -2119,7 +2137,7 @@ export interface components {
             serverTime?: string;
             shouldCancel?: boolean;
             /** @enum {string} */
-            state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
             /** @description 200, or a status of the error table. */
             status: number;
             taskId: string;
@@ -2170,7 +2188,7 @@ export interface components {
              * @description SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
              * @enum {string}
              */
-            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "ZOMBIE" | "TIMED_OUT" | "LOST" | "SUPERSEDED";
+            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "ZOMBIE" | "TIMED_OUT" | "LOST" | "SUPERSEDED" | "SNOOZED";
             reason: string | null;
             /** @description RetriesExhausted reports that the attempt was worth a retry, but the task's policy allows no more. */
             retriesExhausted?: boolean;
@@ -2334,7 +2352,7 @@ export interface components {
             lastLostAt: string | null;
             queue: string | null;
             /** @enum {string} */
-            state: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            state: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
             taskId: string;
             type: string | null;
             /** @description Those that were lost with it in the last hour, newest first, 10 at most. */
@@ -2351,7 +2369,7 @@ export interface components {
         Queue: {
             /** @description Set only in the answer to a pause: the queue did not exist before, so its name may be mistyped. */
             created?: boolean;
-            /** @description How many tasks wait to be claimed, with or without an eligible worker; those waiting for their backoff or notBefore do not count. */
+            /** @description How many tasks wait to be claimed, with or without an eligible worker; those that are SCHEDULED or wait for their backoff do not count. */
             depth: number;
             /** @description How long the oldest of the tasks in Depth has waited; null if Depth is 0. */
             oldestWaitMs: number | null;
@@ -2632,7 +2650,7 @@ export interface components {
              * @description The state of the created task; absent once that is deleted.
              * @enum {string}
              */
-            state?: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
             /** @description The created task; with SKIPPED the one that still ran. */
             taskId?: string;
         };
@@ -3039,10 +3057,13 @@ export interface components {
             metrics: Record<string, unknown> | null;
             /**
              * Format: date-time
-             * @description The earliest time of the next dispatch, while QUEUED for a backoff or its notBefore.
+             * @description The earliest time of the next dispatch, while SCHEDULED, or QUEUED for a backoff.
              */
             nextAttemptAt: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Another name of RunAt.
+             */
             notBefore?: string;
             output: Record<string, unknown> | unknown[] | string | number | boolean | null;
             partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
@@ -3062,6 +3083,11 @@ export interface components {
             retriesExhausted?: boolean;
             /** @description Null for a task that is not retried automatically. */
             retry: components["schemas"]["Retry"] | null;
+            /**
+             * Format: date-time
+             * @description The earliest time of the first claim.
+             */
+            runAt?: string;
             runId: string;
             runTimeoutMs?: number;
             runtime?: string;
@@ -3072,7 +3098,7 @@ export interface components {
             /** Format: date-time */
             startedAt: string | null;
             /** @enum {string} */
-            state: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            state: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
             taskId: string;
             taskKey: string | null;
             tenantId: string;
@@ -3124,7 +3150,7 @@ export interface components {
              * @description DISPATCHED, or RUNNING if the claim has started the task.
              * @enum {string}
              */
-            state: "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            state: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
             taskId: string;
             taskKey: string | null;
             /** @description The bearer token of this very attempt. */
@@ -3147,6 +3173,8 @@ export interface components {
             category: "USER_CODE" | "DATA_QUALITY" | "INFRASTRUCTURE" | "CONFIGURATION" | "TIMEOUT" | "CANCELLED";
             /** @description Readable text. */
             message?: string | null;
+            /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days), if the failure is retried; absent: the backoff of the retry policy. */
+            retryAfterMs?: number | null;
             /** @description Retryable reports whether a retry may help; absent: its category's default. */
             retryable?: boolean | null;
             /** @description Readable text. */
@@ -4964,7 +4992,7 @@ export interface operations {
                 /** @description The other half. */
                 workspaceId?: string;
                 /** @description Only tasks in one of these states, with commas between them. */
-                state?: ("QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED")[];
+                state?: ("SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED")[];
                 /** @description Only tasks of this run. */
                 runId?: string;
                 /** @description Only tasks of this worker. */
@@ -4981,7 +5009,7 @@ export interface operations {
                 label?: string[];
                 /** @description Only what is of this liveness. */
                 liveness?: "FRESH" | "LATE" | "LOST";
-                /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their backoff or notBefore. That a queue is paused makes no difference. */
+                /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that are SCHEDULED or wait for their backoff. That a queue is paused makes no difference. */
                 claimable?: boolean;
                 /** @description Only tasks that failed for this reason. */
                 reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";

@@ -128,7 +128,7 @@ export abstract class WorkCalls extends ControlCalls {
    */
   async enqueue(queue: string, type: string, payload?: unknown, options: EnqueueOptions = {}): Promise<Task> {
     const { signal, token, traceparent, ...fields } = options;
-    const { idempotencyKey, ...request } = itemOf({ ...fields, queue, type, payload }, this.caller.set.clock);
+    const { idempotencyKey, ...request } = itemOf({ ...fields, queue, type, payload });
     return this.createTask(request, {
       signal,
       token,
@@ -146,7 +146,7 @@ export abstract class WorkCalls extends ControlCalls {
   enqueueMany(tasks: Iterable<NewTask> | AsyncIterable<NewTask>, options?: CallOptions): AsyncGenerator<EnqueuedTask, void, undefined> {
     const create = async (items: CreateTasksItem[]): Promise<EnqueuedTask[]> =>
       (await this.createTasks(items, options)).map(({ task, error }) => (task ? { task } : { error: error ?? new AnswerError(noTask) }));
-    return inBatches(tasks, this.caller.set.clock, create, () => this.caller.closing.aborted || Boolean(options?.signal?.aborted));
+    return inBatches(tasks, create, () => this.caller.closing.aborted || Boolean(options?.signal?.aborted));
   }
 
   async #createBatch(tasks: CreateTasksItem[], options: CallOptions | undefined): Promise<Record<string, unknown>[]> {

@@ -11,7 +11,6 @@ interface Sent {
   type: string;
   payload: unknown;
   idempotencyKey: string;
-  notBefore?: string;
 }
 
 test('enqueue sends any payload, native times and an idempotency key', async () => {
@@ -31,7 +30,7 @@ test('enqueue sends any payload, native times and an idempotency key', async () 
     type: 'send_email',
     payload: { to: 'a@example.com' },
     labels: { team: 'billing' },
-    notBefore: new Date(clock.wall() + 60_000).toISOString(),
+    delayMs: 60_000,
     deadline: deadline.toISOString(),
   });
   await client.enqueue('mail', 'send_email', undefined, { idempotencyKey: 'k' });
@@ -41,6 +40,22 @@ test('enqueue sends any payload, native times and an idempotency key', async () 
   await assert.rejects(client.enqueue('', 'send_email'), UsageError);
   await assert.rejects(client.enqueue('mail', 'send_email', 1n), TypeError);
   assert.equal(seen.length, 2);
+});
+
+test('a start time is sent as it was given, so that a repeat is the same request', async () => {
+  const { fetch, seen } = carrier(() => answer(201, { taskId: 't1', queue: 'mail', state: 'SCHEDULED' }));
+  const { clock } = new FakeServer();
+  const client = new Client(here, { token: 'tok', fetch, clock });
+  const at = new Date(clock.wall() + 60_000);
+  const times = [{ delayMs: 60_000 }, { delayMs: 0 }, { runAt: at }, { runAt: '2026-01-01T00:00:00+02:00' }, { notBefore: at }];
+  for (const time of times) {
+    await client.enqueue('mail', 'send_email', undefined, { idempotencyKey: 'k', ...time });
+    await clock.advance(1000);
+    await client.enqueue('mail', 'send_email', undefined, { idempotencyKey: 'k', ...time });
+    const [first, second] = seen.splice(0).map((one) => one.body!);
+    assert.equal(second, first);
+    assert.deepEqual(JSON.parse(first!), { queue: 'mail', type: 'send_email', ...JSON.parse(JSON.stringify(time)) });
+  }
 });
 
 test('enqueueMany yields one result for each task, in order', async () => {

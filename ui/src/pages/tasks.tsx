@@ -12,7 +12,7 @@ import { EventPanel } from './events';
 import { Lanes } from './lanes';
 
 const fields = ['state', 'liveness', 'claimable', 'queue', 'type', 'runId', 'workerId', 'machineId', 'scheduleId', 'label', 'reason'];
-const states = ['QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'];
+const states = ['SCHEDULED', 'QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'];
 const causes = [
   'HEARTBEAT_TIMEOUT',
   'CANCEL_TIMEOUT',

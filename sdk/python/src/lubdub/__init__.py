@@ -35,7 +35,7 @@ from .errors import (
     TaskNotFound,
     may_retry,
 )
-from .failures import Failure, Stopped
+from .failures import Failure, Permanent, RetryAfter, Snooze, Stopped
 from .metrics import Metrics
 from .track import Tracking
 from .worker import Unfinished, Worker
@@ -67,6 +67,9 @@ __all__ = [
     "NewTask",
     "NoAnswer",
     "OutputError",
+    "Permanent",
+    "RetryAfter",
+    "Snooze",
     "Stopped",
     "Stopping",
     "Stuck",

@@ -278,9 +278,9 @@ class Calls:
         return cast(t.SweepResponse, self.ask("POST", "/v1/system:sweep", body={}, scoped=True))
 
     def list_tasks(
-        self, *, state: Optional[List[Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]] = None,
-        run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id: Optional[str]
-        = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
+        self, *, state: Optional[List[Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]]
+        = None, run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id:
+        Optional[str] = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
         Optional[Literal["FRESH", "LATE", "LOST"]] = None, claimable: Optional[bool] = None, reason:
         Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST",
         "WORKER_REPORTED", "TERMINATED"]] = None, finished_after: Optional[str] = None, finished_before: Optional[str] = None,
@@ -298,9 +298,9 @@ class Calls:
         ))
 
     def iter_tasks(
-        self, *, state: Optional[List[Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]] = None,
-        run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id: Optional[str]
-        = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
+        self, *, state: Optional[List[Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]]
+        = None, run_id: Optional[str] = None, worker_id: Optional[str] = None, machine_id: Optional[str] = None, schedule_id:
+        Optional[str] = None, queue: Optional[str] = None, type: Optional[str] = None, label: Optional[List[str]] = None, liveness:
         Optional[Literal["FRESH", "LATE", "LOST"]] = None, claimable: Optional[bool] = None, reason:
         Optional[Literal["HEARTBEAT_TIMEOUT", "CANCEL_TIMEOUT", "DEADLINE_EXCEEDED", "RUN_TIMEOUT", "START_TIMEOUT", "WORKER_LOST",
         "WORKER_REPORTED", "TERMINATED"]] = None, finished_after: Optional[str] = None, finished_before: Optional[str] = None,
@@ -324,7 +324,8 @@ class Calls:
         None,
     ) -> Union[t.TaskEnvelope, t.Task]:
         """Create a task. Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller
-        delivers to a worker. With a queue the task waits, QUEUED. Roles: submitter, dispatcher, admin."""
+        delivers to a worker. With a queue the task waits, QUEUED, or SCHEDULED until its runAt or for its delayMs. Roles:
+        submitter, dispatcher, admin."""
         return cast("Union[t.TaskEnvelope, t.Task]", self.ask(
             "POST", "/v1/tasks", body=body or {}, idempotency_key=idempotency_key, traceparent=traceparent, scoped=True, keyed=True,
         ))

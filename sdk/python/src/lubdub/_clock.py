@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import heapq
 import itertools
 import logging
@@ -10,14 +11,18 @@ import random
 import sys
 import threading
 import time
-from typing import Callable, ContextManager, Iterator, List, Optional, Tuple
+from typing import Callable, ContextManager, Iterator, List, Optional, Tuple, Union
 
 from . import _exit
+from .errors import ConfigurationError
 
 log = logging.getLogger("lubdub")
 
 FIRST_PAUSE = 0.25  # seconds; the upper bound of the first pause of backoff
 MAX_PAUSE = 5.0
+MAX_DELAY = 366 * 86_400_000  # ms; the longest delay that a server accepts
+
+Delay = Union[datetime.timedelta, float]  # in seconds
 
 
 class Timer:
@@ -195,6 +200,17 @@ def backoff(tried: int, most: float) -> float:
     """The pause before retry number tried, counted from 0: uniform between 0 and a bound that doubles up to most, so that clients do not
     retry in step."""
     return random.uniform(0, min(most, FIRST_PAUSE * (1 << min(tried, 20))))
+
+
+def milliseconds(delay: Delay) -> int:
+    """A delay in whole milliseconds, as the API has it. One below zero, as until a time that has passed, is zero."""
+    try:
+        ms = round((delay.total_seconds() if isinstance(delay, datetime.timedelta) else delay) * 1000)
+        if ms <= MAX_DELAY:
+            return max(0, ms)
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise ConfigurationError(f"{delay!r} is not a delay; give a timedelta, or seconds, at most 366 days")
 
 
 def wait_any(seconds: float, *events: Optional[Event]) -> bool:

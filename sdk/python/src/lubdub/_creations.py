@@ -12,7 +12,7 @@ from . import types as t
 from ._answers import objects, seconds
 from ._call import Caller, write
 from ._calls import Calls
-from ._clock import MAX_PAUSE, backoff
+from ._clock import MAX_PAUSE, Delay, backoff, milliseconds
 from ._complete import stamp
 from .errors import MAX_RETRY_AFTER, AnswerError, ConfigurationError, LubdubError, refusal
 
@@ -25,10 +25,10 @@ class NewTask(NamedTuple):
     """A task for enqueue_many.
 
     payload: any value that json can encode, also with dataclasses in it; None: no payload.
-    delay: how long the task waits, from now on by this host's clock, before a worker may claim it: a timedelta, or seconds. It sets
-    notBefore; with an idempotency_key give not_before instead, since a repeat must be the same request.
-    not_before, deadline: the earliest time of the first claim, and when the task fails if it has not finished. Times without a time zone
-    are local.
+    delay: how long the task waits, from its creation on by the server's clock, before a worker may claim it: a timedelta, or seconds, at
+    most 366 days. Until then it is SCHEDULED.
+    run_at: the same as a time. Prefer it to not_before, which is another name of it.
+    deadline: when the task fails if it has not finished. Times without a time zone are local.
     idempotency_key: makes retries of this creation safe for 24 hours, also from other processes; None: one is generated, which makes the
     client's retries safe.
     traceparent: the W3C trace context that the task belongs to.
@@ -38,23 +38,25 @@ class NewTask(NamedTuple):
     queue: str
     type: str
     payload: Any = None
-    delay: Union[datetime.timedelta, float] = 0
+    delay: Delay = 0
     not_before: Optional[datetime.datetime] = None
     deadline: Optional[datetime.datetime] = None
     idempotency_key: Optional[str] = None
     traceparent: Optional[str] = None
     more: Optional[t.CreateTaskRequest] = None
+    run_at: Optional[datetime.datetime] = None
 
-    def item(self, now: float) -> Dict[str, Any]:
-        """The creation, at a time in seconds since 1970."""
+    def item(self) -> Dict[str, Any]:
+        """The creation."""
         if not self.queue:
             raise ConfigurationError("a task that waits needs a queue; dispatch() creates one without a queue")
         more: Dict[str, Any] = dict(self.more or {})
         try:
-            delay = self.delay.total_seconds() if isinstance(self.delay, datetime.timedelta) else self.delay
             fields = {
                 "payload": self.payload,
-                "notBefore": stamp(now + delay) if delay > 0 else time_of(self.not_before),
+                "delayMs": milliseconds(self.delay) or None,
+                "runAt": time_of(self.run_at),
+                "notBefore": time_of(self.not_before),
                 "deadline": time_of(self.deadline),
                 "traceparent": self.traceparent,
                 "idempotencyKey": self.idempotency_key or more.get("idempotencyKey") or uuid.uuid4().hex,
@@ -123,7 +125,8 @@ class Creations(Calls):
         type: str,
         payload: Any = None,
         *,
-        delay: Union[datetime.timedelta, float] = 0,
+        delay: Delay = 0,
+        run_at: Optional[datetime.datetime] = None,
         not_before: Optional[datetime.datetime] = None,
         deadline: Optional[datetime.datetime] = None,
         idempotency_key: Optional[str] = None,
@@ -132,8 +135,7 @@ class Creations(Calls):
     ) -> t.Task:
         """Creates a task of a type that waits in a queue. NewTask describes the parameters. After NoAnswer or a status of 503 the task may
         exist all the same: to repeat such a call safely, give an idempotency_key."""
-        new = NewTask(queue, type, payload, delay, not_before, deadline, idempotency_key, None, more)
-        item = new.item(self.caller.clock.wall())
+        item = NewTask(queue, type, payload, delay, not_before, deadline, idempotency_key, None, more, run_at).item()
         key = item.pop("idempotencyKey")
         body = cast(t.CreateTaskRequest, item)
         return cast(t.Task, self.create_task(body, idempotency_key=key, traceparent=traceparent))
@@ -148,7 +150,7 @@ class Creations(Calls):
         for task in tasks:
             one: Union[Dict[str, Any], LubdubError]
             try:
-                text = write(task.item(self.caller.clock.wall()))
+                text = write(task.item())
                 one, bytes = json.loads(text), len(text)  # a copy: the caller may change the payload while it waits
             except ConfigurationError as error:
                 one, bytes = error, 0

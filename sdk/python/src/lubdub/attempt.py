@@ -18,7 +18,7 @@ from ._endpoints import Endpoints
 from ._exchange import Exchange
 from .ends import Cancelled, ClientClosed, End, LeaseEnded, Stopping, Stuck, TaskTimeout, end_of, end_of_error
 from .errors import ApiError, ConfigurationError, EndedError, ForkedError, LubdubError, OutputError
-from .failures import Failure, Stopped, cut, task_error
+from .failures import Failure, Snooze, Stopped, cut, task_error
 from .metrics import Metrics
 
 Lease = Literal["patient", "strict"]
@@ -132,6 +132,7 @@ class Attempt:
         self._message: Optional[str] = None
         self._version = self._delivered = 0
         self._cause: Optional[End] = None  # why it is no longer ours, or is to end
+        self._cancel_requested = False  # also if another cause has replaced that one
         self._event = Event(caller.clock)  # set together with the cause
         self._on_end: List[Callable[[End], None]] = []
         self.moved = caller.clock.now()  # when progress was last reported
@@ -230,11 +231,16 @@ class Attempt:
 
     def fail(self, error: Union[BaseException, str]) -> t.CompletedResponse:
         """Completes the attempt as failed. A Failure sets the category; every other error is USER_CODE. Cancelled, Stopped, and an
-        asyncio.CancelledError after a cancel have the outcome CANCELLED. It waits as done does."""
+        asyncio.CancelledError after a cancel have the outcome CANCELLED; without a cancel, the reason of a Cancelled becomes the task's
+        error. A Snooze returns the task to its queue. It waits as done does."""
         if isinstance(error, str):
             error = Failure(error)
         if isinstance(error, Stopped):
             return self.stopped(error.phase, error.partial)
+        if isinstance(error, Snooze):
+            return self.complete({"outcome": "SNOOZED", "delayMs": error.delay_ms})
+        if isinstance(error, Cancelled) and error.reason and not self._cancel_requested:
+            return self.complete({"outcome": "CANCELLED", "error": task_error(Failure(str(error.reason), "CANCELLED"))})
         cancelled = isinstance(self._cause, Cancelled)
         if isinstance(error, Cancelled) or (cancelled and isinstance(error, asyncio.CancelledError)):
             return self.stopped()
@@ -392,6 +398,7 @@ class Attempt:
 
     def cancel_for(self, reason: str) -> None:
         """Cancellation was requested."""
+        self._cancel_requested = True
         self._end(Cancelled(reason))
 
     def lost_by(self, code: str, fields: Mapping[str, Any]) -> None:

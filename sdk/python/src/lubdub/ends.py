@@ -12,7 +12,7 @@ class End(LubdubError):
 
 
 class Cancelled(End):
-    """Cancellation was requested: stop, clean up, and complete."""
+    """Cancellation was requested: stop, clean up, and complete. A handler may also raise one with its own reason, to cancel its task."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__("the task is cancelled" + (f": {reason}" if reason else ""))

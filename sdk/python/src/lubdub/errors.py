@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from typing import Any, Dict, Mapping, Optional, Type, cast
+from typing import Any, Dict, Mapping, Optional, Tuple, Type, cast
 
 from . import types as t
 
@@ -13,6 +13,9 @@ MAX_RETRY_AFTER = 3600  # seconds; the longest Retry-After that is honoured
 
 class LubdubError(Exception):
     """The base of everything that this package raises."""
+
+    def __reduce__(self) -> Tuple[Any, ...]:  # pickle must not call __init__: its parameters are not the args
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class ConfigurationError(LubdubError, ValueError):
@@ -61,7 +64,7 @@ class TaskFailed(LubdubError):
         reason, error = task.get("reason"), task.get("error")
         why: Any = error.get("message") if isinstance(error, dict) else None
         if task["state"] == "CANCELLED":
-            why = task.get("cancelReason")
+            why = task.get("cancelReason") or why
         text = f"task {task['taskId']} {task['state']}"
         text += f" ({reason})" if reason else ""
         text += f": {why}" if why else ""
@@ -136,6 +139,7 @@ class TaskExists(Conflict): """409."""
 class IdempotencyMismatch(Conflict): """409: the idempotency key was used with another body."""
 class AttemptMismatch(Conflict): """409: expectedAttempt and receivedAttempt are in fields."""
 class TaskAlreadyTerminal(Conflict): """409: fields["state"] is its final state."""
+class TaskWithoutQueue(Conflict): """409: only a task of a queue can be snoozed."""
 class WorkerDraining(Conflict): """409: it gets no new tasks."""
 class WorkerHeldOffline(Conflict): """409: an operator forced this worker offline; fields["remedy"] is the command that resumes it."""
 class NoFreshWorkers(Conflict): """409: no worker is fresh enough; considered and rejected are in fields."""
@@ -180,6 +184,7 @@ CODES: Dict[str, Type[ApiError]] = {
     "idempotency_mismatch": IdempotencyMismatch,
     "attempt_mismatch": AttemptMismatch,
     "task_already_terminal": TaskAlreadyTerminal,
+    "task_without_queue": TaskWithoutQueue,
     "worker_draining": WorkerDraining,
     "worker_held_offline": WorkerHeldOffline,
     "no_fresh_workers": NoFreshWorkers,

@@ -166,7 +166,7 @@ class _CompletedRequest(TypedDict):
     # The attempt that the token was issued for.
     attempt: int
     # How the attempt ended.
-    outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED"]
+    outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED", "SNOOZED"]
 
 
 class CompletedRequest(_CompletedRequest, total=False):
@@ -176,6 +176,8 @@ class CompletedRequest(_CompletedRequest, total=False):
     cancelledDuringPhase: Optional[str]
     # The worker's own time. It is kept and shown, and decides nothing.
     completedAt: Optional[str]
+    # How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none.
+    delayMs: Optional[int]
     # The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent.
     error: Optional[TaskError]
     # Any JSON object; it is kept as it is.
@@ -191,8 +193,8 @@ class CompletedRequest(_CompletedRequest, total=False):
 class _CompletedResponse(TypedDict):
     # Always true.
     acknowledged: bool
-    # This attempt's outcome.
-    finalState: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    # This attempt's outcome, which may be SNOOZED.
+    finalState: Literal["SUCCEEDED", "FAILED", "CANCELLED", "SNOOZED"]
     # The store's clock.
     serverTime: str
 
@@ -222,7 +224,7 @@ class CompletionResult(_CompletionResult, total=False):
     error: str
     expectedAttempt: int
     field: str
-    finalState: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    finalState: Literal["SUCCEEDED", "FAILED", "CANCELLED", "SNOOZED"]
     message: str
     nextAttempt: int
     reason: str
@@ -230,7 +232,7 @@ class CompletionResult(_CompletionResult, total=False):
     # Set with status 429 and 503.
     retryAfterMs: int
     serverTime: str
-    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    state: Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     willRetry: bool
 
 
@@ -269,6 +271,8 @@ class CreateTaskRequest(TypedDict, total=False):
     cancelGracePeriodMs: Optional[int]
     # Deadline fails the task with DEADLINE_EXCEEDED when it passes.
     deadline: Optional[str]
+    # The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt.
+    delayMs: Optional[int]
     # How often the worker should send heartbeats. Default 30,000.
     heartbeatIntervalMs: Optional[int]
     # How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue
@@ -276,7 +280,7 @@ class CreateTaskRequest(TypedDict, total=False):
     heartbeatTimeoutMs: Optional[int]
     # Up to 64 pairs to find the task by.
     labels: Optional[Dict[str, str]]
-    # The earliest time of the first claim. Queue tasks only.
+    # Another name of runAt.
     notBefore: Optional[str]
     # Any JSON value for the worker.
     payload: Json
@@ -290,6 +294,8 @@ class CreateTaskRequest(TypedDict, total=False):
     resources: Optional[Dict[str, Json]]
     # How often the task is retried. Queue tasks only.
     retry: Optional[RetryPolicy]
+    # The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
+    runAt: Optional[str]
     # RunID groups tasks; absent: a run with this task only.
     runId: Optional[str]
     # RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound.
@@ -329,6 +335,8 @@ class CreateTasksItem(TypedDict, total=False):
     cancelGracePeriodMs: Optional[int]
     # Deadline fails the task with DEADLINE_EXCEEDED when it passes.
     deadline: Optional[str]
+    # The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt.
+    delayMs: Optional[int]
     # How often the worker should send heartbeats. Default 30,000.
     heartbeatIntervalMs: Optional[int]
     # How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue
@@ -338,7 +346,7 @@ class CreateTasksItem(TypedDict, total=False):
     idempotencyKey: Optional[str]
     # Up to 64 pairs to find the task by.
     labels: Optional[Dict[str, str]]
-    # The earliest time of the first claim. Queue tasks only.
+    # Another name of runAt.
     notBefore: Optional[str]
     # Any JSON value for the worker.
     payload: Json
@@ -352,6 +360,8 @@ class CreateTasksItem(TypedDict, total=False):
     resources: Optional[Dict[str, Json]]
     # How often the task is retried. Queue tasks only.
     retry: Optional[RetryPolicy]
+    # The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
+    runAt: Optional[str]
     # RunID groups tasks; absent: a run with this task only.
     runId: Optional[str]
     # RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound.
@@ -536,7 +546,7 @@ class Error(_Error, total=False):
     # Given with a 500 only; every answer has it in its X-Request-Id header.
     requestId: str
     # The task's state.
-    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    state: Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     # The worker whose hold refuses the registration.
     workerId: str
 
@@ -640,7 +650,7 @@ class _ExchangeCompletion(TypedDict):
     # The attempt that the token was issued for.
     attempt: int
     # How the attempt ended.
-    outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED"]
+    outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED", "SNOOZED"]
     taskId: str
 
 
@@ -651,6 +661,8 @@ class ExchangeCompletion(_ExchangeCompletion, total=False):
     cancelledDuringPhase: str
     # The worker's own time. It is kept and shown, and decides nothing.
     completedAt: str
+    # How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none.
+    delayMs: int
     # The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent.
     error: TaskError
     # Any JSON object; it is kept as it is.
@@ -802,7 +814,7 @@ class HeartbeatResult(_HeartbeatResult, total=False):
     retryAfterMs: int
     serverTime: str
     shouldCancel: bool
-    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    state: Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     taskToken: str
     tokenExpiresAt: str
 
@@ -832,8 +844,8 @@ class _HistoryEntry(TypedDict):
     # When the attempt's last heartbeat was received; null if there was none.
     lastHeartbeatAt: Optional[str]
     lastProgress: Optional[Progress]
-    # SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
-    outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED", "ZOMBIE", "TIMED_OUT", "LOST", "SUPERSEDED"]
+    # SUCCEEDED, FAILED, CANCELLED, SNOOZED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
+    outcome: Literal["SUCCEEDED", "FAILED", "CANCELLED", "ZOMBIE", "TIMED_OUT", "LOST", "SUPERSEDED", "SNOOZED"]
     reason: Optional[str]
     startedAt: Optional[str]
     workerId: Optional[str]
@@ -1019,7 +1031,7 @@ class PoisonTask(TypedDict):
     # When its newest lost attempt was ended.
     lastLostAt: Optional[str]
     queue: Optional[str]
-    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    state: Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     taskId: str
     type: Optional[str]
     # Those that were lost with it in the last hour, newest first, 10 at most.
@@ -1036,8 +1048,8 @@ class Progress(TypedDict):
 
 
 class _Queue(TypedDict):
-    # How many tasks wait to be claimed, with or without an eligible worker; those waiting for their backoff or notBefore do not
-    # count.
+    # How many tasks wait to be claimed, with or without an eligible worker; those that are SCHEDULED or wait for their backoff do
+    # not count.
     depth: int
     # How long the oldest of the tasks in Depth has waited; null if Depth is 0.
     oldestWaitMs: Optional[int]
@@ -1362,7 +1374,7 @@ class ScheduleFire(_ScheduleFire, total=False):
     # Why that task failed.
     reason: str
     # The state of the created task; absent once that is deleted.
-    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    state: Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     # The created task; with SKIPPED the one that still ran.
     taskId: str
 
@@ -1771,7 +1783,7 @@ class _Task(TypedDict):
     losses: int
     message: Optional[str]
     metrics: Optional[Dict[str, Json]]
-    # The earliest time of the next dispatch, while QUEUED for a backoff or its notBefore.
+    # The earliest time of the next dispatch, while SCHEDULED, or QUEUED for a backoff.
     nextAttemptAt: Optional[str]
     output: Json
     progressPct: Optional[float]
@@ -1784,7 +1796,7 @@ class _Task(TypedDict):
     retry: Optional[Retry]
     runId: str
     startedAt: Optional[str]
-    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    state: Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     taskId: str
     taskKey: Optional[str]
     tenantId: str
@@ -1797,6 +1809,7 @@ class Task(_Task, total=False):
     """The full view of one task."""
 
     cancelledDuringPhase: str
+    # Another name of runAt.
     notBefore: str
     partialProgress: Json
     # Payload and Resources are returned by GET /v1/tasks/{taskId} only.
@@ -1805,6 +1818,8 @@ class Task(_Task, total=False):
     # RetriesExhausted reports that a retry might have helped the task that FAILED, but its policy allows no more; absent otherwise,
     # as when the error was not retryable.
     retriesExhausted: bool
+    # The earliest time of the first claim.
+    runAt: str
     runTimeoutMs: int
     runtime: str
     # The schedule that created the task; absent if none did.
@@ -1839,7 +1854,7 @@ class _TaskEnvelope(TypedDict):
     resources: Dict[str, Json]
     runId: str
     # DISPATCHED, or RUNNING if the claim has started the task.
-    state: Literal["QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
+    state: Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]
     taskId: str
     taskKey: Optional[str]
     # The bearer token of this very attempt.
@@ -1874,6 +1889,9 @@ class TaskError(_TaskError, total=False):
 
     # Readable text.
     message: Optional[str]
+    # How long to wait before the next attempt, 0 to 31,622,400,000 (366 days), if the failure is retried; absent: the backoff of
+    # the retry policy.
+    retryAfterMs: Optional[int]
     # Retryable reports whether a retry may help; absent: its category's default.
     retryable: Optional[bool]
     # Readable text.

@@ -16,7 +16,7 @@ const known: Record<string, string[]> = {
   started: ['attempt', 'workerId', 'startedAt'],
   heartbeat: ['attempt', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
   item: ['taskId', 'attempt', 'taskToken', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
-  completed: ['attempt', 'workerId', 'completedAt', 'outcome', 'output', 'metrics', 'error', 'cancelledDuringPhase', 'partialProgress'],
+  completed: 'attempt workerId completedAt outcome delayMs output metrics error cancelledDuringPhase partialProgress'.split(' '),
   beat: ['activeCount', 'seq', 'completedDelta', 'failedDelta', 'tasks'],
   wait: ['taskIds', 'waitMs'],
   claim: ['types', 'max', 'waitMs', 'claimId', 'start'], // start is ignored, as by an older server
@@ -118,10 +118,25 @@ export class Routes {
     return task;
   }
 
-  queueUp(task: TaskRecord): TaskRecord {
-    task.state = 'QUEUED';
-    this.#queued.push(task);
-    this.change();
+  /** Puts a new task into its queue when its start time has come. */
+  schedule(task: TaskRecord): TaskRecord {
+    const { delayMs, runAt, notBefore } = task.request;
+    const at = runAt ?? notBefore;
+    return this.queueUp(task, delayMs ?? (at ? Date.parse(at) - this.#clock.wall() : 0), 'SCHEDULED');
+  }
+
+  /** Puts a task into its queue, after a delay if it has one; meanwhile: its state until then. */
+  queueUp(task: TaskRecord, delayMs = 0, meanwhile: State = 'QUEUED'): TaskRecord {
+    const { attempt } = task;
+    const ready = () => {
+      if (task.state !== meanwhile || task.attempt !== attempt) return; // it has ended, or a newer attempt has begun
+      task.state = 'QUEUED';
+      this.#queued.push(task);
+      this.change();
+    };
+    task.state = meanwhile;
+    if (delayMs > 0) this.#clock.setTimeout(ready, delayMs);
+    else ready();
     return task;
   }
 
@@ -249,6 +264,7 @@ export class Routes {
       throw new Refusal(409, 'attempt_mismatch', 'a newer attempt has begun', fields);
     }
     const { state, reason } = task;
+    if (state === 'QUEUED' && reason === 'SNOOZED') throw new Refusal(409, 'task_already_terminal', 'the attempt is over', { state });
     if (reason && (isOver(task) || state === 'QUEUED')) {
       throw new Refusal(gone, gone === 410 ? 'task_expired' : 'task_already_terminal', 'the attempt was ended', { state, reason });
     }
@@ -296,17 +312,25 @@ export class Routes {
   }
 
   #completed(id: string, token: string, body: Completion, raw: string): object {
-    const before = this.#tasks.get(id);
-    const answer = { acknowledged: true, finalState: body.outcome, serverTime: this.#iso() };
-    if (before && isOver(before) && before.attempt === body.attempt && before.completion === raw) return answer;
+    const before = this.#tasks.get(id)?.completion;
+    if (before?.raw === raw) return before.answer;
     const task = this.#authorize(id, token, body.attempt, 409);
     if (body.outcome === 'FAILED' && !body.error?.category) throw new Refusal(400, 'invalid_request', 'FAILED needs error.category');
-    task.completion = raw;
+    const { outcome, delayMs } = body;
+    if ((outcome === 'SNOOZED') !== (typeof delayMs === 'number')) throw new Refusal(400, 'invalid_request', 'SNOOZED needs delayMs');
+    const snoozed = outcome === 'SNOOZED';
+    if (snoozed && !task.request.queue) throw new Refusal(409, 'task_without_queue', 'it cannot be snoozed');
+    const answer = { acknowledged: true, finalState: outcome, serverTime: this.#iso() };
+    task.completion = { raw, answer };
+    if (snoozed && !task.cancelRequested) {
+      this.queueUp(task, delayMs!).reason = outcome;
+      return Object.assign(answer, { willRetry: true, nextAttempt: task.attempt + 1 });
+    }
     task.output = body.output;
     task.error = body.error ?? undefined;
     task.phase = body.cancelledDuringPhase ?? undefined;
     task.partial = body.partialProgress;
-    this.finish(task, body.outcome, '');
+    this.finish(task, snoozed ? 'CANCELLED' : outcome, '');
     return answer;
   }
 
@@ -480,7 +504,7 @@ export class Routes {
   #createTask(token: string, request: CreateTaskRequest): object {
     if (token !== 'fake-control-token') throw new Refusal(401, 'unauthorized', 'no token, or one that is not valid');
     const task = this.create(request);
-    if (request.queue) return this.#shown(this.queueUp(task).taskId);
+    if (request.queue) return this.#shown(this.schedule(task).taskId);
     this.dispatch(task, '');
     return this.envelope(task);
   }

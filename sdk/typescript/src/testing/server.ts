@@ -69,16 +69,16 @@ export class FakeServer {
     return this.#routes.envelope(task);
   }
 
-  /** Creates a task that waits in its queue (default), and returns its id. */
+  /** Creates a task that waits in its queue (default), SCHEDULED until its start time, and returns its id. */
   enqueue(request: CreateTaskRequest): string {
-    return this.#routes.queueUp(this.#routes.create({ queue: 'default', ...request })).taskId;
+    return this.#routes.schedule(this.#routes.create({ queue: 'default', ...request })).taskId;
   }
 
   /** Requests cancellation of a task. */
   cancel(id: string, reason = ''): void {
     const task = this.#routes.taskOf(id);
     Object.assign(task, { cancelRequested: true, why: reason });
-    if (task.state === 'QUEUED') this.#routes.finish(task, 'CANCELLED', '');
+    if (['SCHEDULED', 'QUEUED'].includes(task.state)) this.#routes.finish(task, 'CANCELLED', '');
   }
 
   /** Ends the attempt of a task as the server does: it is FAILED for a reason such as HEARTBEAT_TIMEOUT. */

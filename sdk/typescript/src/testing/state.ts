@@ -55,7 +55,7 @@ export interface TaskRecord extends FakeTask {
   cancelRequested: boolean; // cancellation was requested
   why: string;
   notifiedAt: number | undefined; // when its worker was notified
-  completion: string | undefined;
+  completion: { raw: string; answer: object } | undefined; // the last accepted one
   last: { progressPct: number | null; message: string | null } | undefined;
 }
 

@@ -2,8 +2,9 @@ import type { Attempt, Holder } from '../attempt.js';
 import type { Client } from '../client.js';
 import type { Lease } from '../context.js';
 import { sleep } from '../clock.js';
+import { Cancelled } from '../ends.js';
 import { mayRetry } from '../errors.js';
-import { categorize, Failure, OutputError, permanent, textOf } from '../failure.js';
+import { categorize, Failure, OutputError, permanent, Snooze, textOf } from '../failure.js';
 import type { Logger } from '../metrics.js';
 import type { CompletedResponse, TaskEnvelope } from '../types.js';
 import { Stopping, TaskTimeout } from './ends.js';
@@ -141,7 +142,7 @@ export class Job {
   /** The failure to report for an error that was caused by the end of the signal. */
   #explain(attempt: Attempt, error: unknown): unknown {
     const { reason } = attempt.signal as { reason: unknown };
-    if (error instanceof Failure) return error;
+    if (error instanceof Failure || error instanceof Snooze || error instanceof Cancelled) return error;
     const why = (end: Error) => (error === end ? end : new Error(`${end.message}: ${textOf(error)}`, { cause: error }));
     if (reason instanceof TaskTimeout) return categorize('TIMEOUT', why(reason));
     return error;
@@ -160,7 +161,7 @@ export class Job {
       const { finalState, willRetry = false } = await complete();
       this.#over = true;
       this.#worker.ended(finalState);
-      if (failure === undefined || finalState === 'CANCELLED') {
+      if (failure === undefined || finalState === 'CANCELLED' || finalState === 'SNOOZED') {
         log.debug('A task has ended', { taskId, attempt, state: finalState });
       } else if (willRetry) {
         log.warn('A task failed and will be retried', { taskId, attempt, error: textOf(failure) });

@@ -59,7 +59,8 @@ export class Task<In = unknown> {
 }
 
 /**
- * Runs a task. It returns the output, any JSON; an error that it throws fails the task. It should return soon after its signal has ended.
+ * Runs a task. It returns the output, any JSON; an error that it throws fails the task, a Snooze returns it to its queue, and a Cancelled
+ * cancels it. It should return soon after its signal has ended.
  */
 export type Handler<In = unknown, Out = unknown> = (task: Task<In>, signal: AbortSignal) => Out | Promise<Out>;
 

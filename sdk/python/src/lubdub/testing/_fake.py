@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, cast
 
 from .. import types as t
+from .._answers import seconds_of
 from .._clock import Clock, Event
 from .._complete import stamp
 
@@ -34,6 +35,8 @@ class Task:
         self.output: Any = None
         self.error: Optional[Dict[str, Any]] = None
         self.completions: List[Dict[str, Any]] = []  # accepted completions
+        self.answers: List[Dict[str, Any]] = []  # to them
+        self.waits = False  # it is SCHEDULED, or QUEUED after a snooze
         self.beats = 0  # the number of accepted heartbeats
 
     @property
@@ -94,9 +97,24 @@ class Store:
         if task.id in self.tasks:
             raise Refused(409, "task_exists")
         task.last_beat = self.clock.now()
+        if fields.get("queue"):
+            at, delay = fields.get("runAt") or fields.get("notBefore"), (fields.get("delayMs") or 0) / 1000
+            self.hold(task, seconds_of(at) - self.clock.wall() if at else delay, "SCHEDULED")
         self.tasks[task.id] = task
         self.wake()
         return task
+
+    def hold(self, task: Task, delay: float, state: str) -> None:
+        """Lets workers claim a task after a delay; until then it has this state."""
+
+        def due() -> None:
+            task.waits, task.state = False, "QUEUED" if task.state == "SCHEDULED" else task.state
+            self.wake()
+
+        task.waits = delay > 0  # first, since a claim may look at the task meanwhile
+        task.state = state if task.waits else "QUEUED"
+        if task.waits:
+            self.clock.call_later(delay, due)
 
     def find(self, task_id: str) -> Task:
         """A task, or 404."""
@@ -160,7 +178,7 @@ class Store:
         if task.over:
             raise Refused(409, "task_already_terminal", state=task.state)
         task.cancel = reason
-        if task.state == "QUEUED":
+        if task.state in ("SCHEDULED", "QUEUED"):
             task.state = "CANCELLED"
             self.wake()
 
@@ -221,7 +239,7 @@ class Store:
         if act == "completed":
             done = self.tasks.get(task_id)
             if done is not None and body in done.completions:
-                return {"acknowledged": True, "finalState": body["outcome"], "serverTime": wall}
+                return done.answers[done.completions.index(body)]
         task = self.authorized(task_id, body.get("attempt"), bearer, act)
         task.last_beat = self.clock.now()
         if act == "started":
@@ -235,10 +253,22 @@ class Store:
             return self.apply_beat(task, body)
         if act != "completed":
             raise Refused(404, "not_found")
+        outcome = body["outcome"]
+        if outcome == "SNOOZED" and not task.fields.get("queue"):
+            raise Refused(409, "task_without_queue")
+        again = outcome == "SNOOZED" and task.cancel is None
+        answer: Dict[str, Any] = {"acknowledged": True, "finalState": outcome, "serverTime": wall, "willRetry": again}
         task.completions.append(body)
-        task.output, task.error, task.state = body.get("output"), body.get("error"), body["outcome"]
+        task.answers.append(answer)
+        if again:
+            answer["nextAttempt"] = task.attempt + 1
+            task.worker, task.last_progress = "", dict(task.progress) or None
+            self.hold(task, body["delayMs"] / 1000, "QUEUED")
+        else:
+            task.output, task.error = body.get("output"), body.get("error")
+            task.state = "CANCELLED" if outcome == "SNOOZED" else outcome
         self.wake()
-        return {"acknowledged": True, "finalState": task.state, "serverTime": wall, "willRetry": False}
+        return answer
 
     def apply_beat(self, task: Task, body: Dict[str, Any]) -> Dict[str, Any]:
         """Applies an accepted heartbeat."""
@@ -378,7 +408,7 @@ class Store:
         waiting = [
             x
             for x in list(self.tasks.values())
-            if x.state == "QUEUED" and x.fields["queue"] == queue and x.fields.get("type") in types
+            if x.state == "QUEUED" and not x.waits and x.fields["queue"] == queue and x.fields.get("type") in types
         ]
         found: List[Any] = []
         for task in waiting[: int(body.get("max") or 1)]:
