@@ -1,5 +1,5 @@
 import type { Evidence, HistoryEntry, Task, Worker } from './api';
-import { clockTime, span } from './format';
+import { clockTime, moment, span } from './format';
 import { sentences, unschedulable } from './words.gen';
 
 // Sentences for the fields of the API. They decide nothing: each states one field. Those that lubdub why has too are in words.gen.ts.
@@ -61,7 +61,7 @@ export function ended(h: HistoryEntry): string {
 export function outlook(t: Task): string {
   switch (t.state) {
     case 'SCHEDULED':
-      return `It starts at ${clockTime(t.nextAttemptAt)} UTC.`;
+      return `It starts at ${t.nextAttemptAt ? moment(t.nextAttemptAt) : ''}.`;
     case 'QUEUED':
       return t.nextAttemptAt
         ? `It waits for its next attempt at ${clockTime(t.nextAttemptAt)} UTC.`

@@ -1629,7 +1629,7 @@ export interface components {
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
-            /** @description The same as a time from the creation on, 0 to 31,622,400,000 (366 days), instead of RunAt. */
+            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt. */
             delayMs?: number | null;
             /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;
@@ -1641,7 +1641,7 @@ export interface components {
             } | null;
             /**
              * Format: date-time
-             * @description Another name of RunAt.
+             * @description Another name of runAt.
              */
             notBefore?: string | null;
             /** @description Any JSON value for the worker. */
@@ -1701,7 +1701,7 @@ export interface components {
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
-            /** @description The same as a time from the creation on, 0 to 31,622,400,000 (366 days), instead of RunAt. */
+            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt. */
             delayMs?: number | null;
             /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;
@@ -1715,7 +1715,7 @@ export interface components {
             } | null;
             /**
              * Format: date-time
-             * @description Another name of RunAt.
+             * @description Another name of runAt.
              */
             notBefore?: string | null;
             /** @description Any JSON value for the worker. */
@@ -2185,7 +2185,7 @@ export interface components {
             /** @description At most 1 KiB: of larger ones, the first members that fit. The task has all of the last attempt's. */
             metrics?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /**
-             * @description SUCCEEDED, FAILED, CANCELLED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
+             * @description SUCCEEDED, FAILED, CANCELLED, SNOOZED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
              * @enum {string}
              */
             outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "ZOMBIE" | "TIMED_OUT" | "LOST" | "SUPERSEDED" | "SNOOZED";
@@ -3062,7 +3062,7 @@ export interface components {
             nextAttemptAt: string | null;
             /**
              * Format: date-time
-             * @description Another name of RunAt.
+             * @description Another name of runAt.
              */
             notBefore?: string;
             output: Record<string, unknown> | unknown[] | string | number | boolean | null;
@@ -5009,7 +5009,7 @@ export interface operations {
                 label?: string[];
                 /** @description Only what is of this liveness. */
                 liveness?: "FRESH" | "LATE" | "LOST";
-                /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that are SCHEDULED or wait for their backoff. That a queue is paused makes no difference. */
+                /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their backoff. That a queue is paused makes no difference. */
                 claimable?: boolean;
                 /** @description Only tasks that failed for this reason. */
                 reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";

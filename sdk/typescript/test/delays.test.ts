@@ -49,9 +49,12 @@ test('a task with a start time is SCHEDULED until then, and is claimed afterward
     await clock.advance(59_999);
     assert.equal(s.server.task(kept.taskId).state, 'SCHEDULED');
     s.server.cancel(cancelled.taskId);
-    await s.server.until('it has run', () => s.server.isOver(kept.taskId));
-    assert.deepEqual(ran, [kept.taskId]);
     assert.equal(s.server.task(cancelled.taskId).state, 'CANCELLED');
+    await s.server.until('it has run', () => s.server.isOver(kept.taskId));
+    await clock.advance(1000);
+    assert.deepEqual(ran, [kept.taskId]);
+    const { state, attempt } = s.server.task(cancelled.taskId);
+    assert.deepEqual([state, attempt], ['CANCELLED', 0]);
     await s.stop();
   }
   const server = new FakeServer();
@@ -96,7 +99,9 @@ test('a task that is snoozed after a cancel ends CANCELLED, and a late heartbeat
       s.server.cancel(id);
     },
   );
-  assert.deepEqual([cancelled.task.state, cancelled.sent], ['CANCELLED', { outcome: 'SNOOZED', delayMs: 1000 }]);
+  assert.deepEqual([cancelled.task.state, cancelled.task.attempt], ['CANCELLED', 1]);
+  assert.deepEqual(cancelled.sent, { outcome: 'SNOOZED', delayMs: 1000 });
+  assert.deepEqual(cancelled.logged, ['debug A task has ended']);
   const server = new FakeServer();
   const client = new Client(server.url, server.options());
   const id = server.enqueue({});
