@@ -42,12 +42,12 @@ func (a *Attempt) Fail(err error) (*v1.CompletedResponse, error) {
 	switch {
 	case errors.As(err, &stopped):
 		return a.Stopped(stopped.Phase, stopped.Partial)
-	case cancelRequested && (errors.As(err, &cancelled) || errors.Is(err, context.Canceled)):
-		return a.Stopped("", nil)
-	case errors.As(err, &cancelled):
+	case errors.As(err, &cancelled) && cancelled.Reason != "" && !cancelRequested:
 		return a.Complete(a.life(), v1.CompletedRequest{
 			Outcome: v1.OutcomeCancelled, Error: &v1.TaskError{Category: v1.CategoryCancelled, Message: cut(cancelled.Reason, maxStack)},
 		})
+	case errors.As(err, &cancelled), cancelRequested && errors.Is(err, context.Canceled):
+		return a.Stopped("", nil)
 	case errors.As(err, &snooze):
 		return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeSnoozed, DelayMs: wholeMs(snooze.Delay)})
 	}

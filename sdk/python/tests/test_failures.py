@@ -37,7 +37,7 @@ class Values(TestCase):
     def test_what_is_reported(self) -> None:
         self.assertEqual(
             task_error(lubdub.RetryAfter(60, "rate limit")),
-            {"category": "USER_CODE", "message": "rate limit", "retryAfterMs": 60_000},
+            {"category": "USER_CODE", "message": "rate limit", "retryable": True, "retryAfterMs": 60_000},
         )
         self.assertEqual(
             task_error(lubdub.Permanent("no column")),
@@ -46,7 +46,7 @@ class Values(TestCase):
         report = task_error(lubdub.Permanent(KeyError("x")))
         self.assertEqual((report["message"], report["retryable"]), ("KeyError: 'x'", False))
         self.assertIn("KeyError", report["stackTrace"])
-        report = task_error(lubdub.RetryAfter(0, lubdub.Failure("bad row", "DATA_QUALITY", retryable=True)))
+        report = task_error(lubdub.RetryAfter(0, lubdub.Failure("bad row", "DATA_QUALITY")))
         del report["stackTrace"]
         self.assertEqual(
             report, {"category": "DATA_QUALITY", "message": "bad row", "retryable": True, "retryAfterMs": 0}
@@ -130,7 +130,7 @@ class Handlers(WorkerCase):
     def test_the_delay_of_a_failure_and_its_stack_are_sent(self) -> None:
         error = self.ended_with(lubdub.RetryAfter(0.7, ValueError("rate limit"))).error
         self.assertEqual((error["message"], error["retryAfterMs"]), ("ValueError: rate limit", 700))
-        self.assertNotIn("retryable", error)
+        self.assertIs(error["retryable"], True)
         self.assertIn("in handler", error["stackTrace"])
 
     def test_a_handler_that_cancels_its_task_states_the_reason(self) -> None:

@@ -90,10 +90,10 @@ async function act(step, { task, attempt, work, signal, ended }) {
       return { output: 'x'.repeat(value) };
     case 'returnNotJSON':
       return { output: 1n };
-    case 'fail': {
-      const error = value.category ? new Failure(value.message, value) : new Error(value.message);
-      throw value.retryAfterMs === undefined ? error : retryAfter(error, value.retryAfterMs);
-    }
+    case 'fail':
+      if (value.category) throw new Failure(value.message, value);
+      if (value.retryAfterMs !== undefined) throw retryAfter(new Error(value.message), value.retryAfterMs);
+      throw new Error(value.message);
     case 'snooze':
       throw new Snooze(value);
     case 'cancelled':

@@ -52,14 +52,14 @@ export function permanent(error: unknown): Failure {
   return new Failure(textOf(error), { retryable: false, cause: error });
 }
 
-/** Sets when the next attempt starts, if the retry policy allows one: this long after the failure, in ms, at most 366 days. */
+/** Marks an error that another attempt may help. It starts this much later, in ms, at most 366 days, if the retry policy allows one. */
 export function retryAfter(error: unknown, delayMs: number): Failure {
-  return new Failure(textOf(error), { retryAfterMs: delayMs, cause: error });
+  return new Failure(textOf(error), { retryable: true, retryAfterMs: delayMs, cause: error });
 }
 
 /**
- * Thrown by a handler that cannot do its work yet: the task returns to its queue, and the next attempt starts after this time, in ms, at most
- * 366 days. The attempt does not count against the retry policy.
+ * Thrown by a handler that cannot do its work yet: the task returns to its queue, and the next attempt starts after this time, in ms, at
+ * most 366 days. The attempt does not count against the retry policy.
  */
 export class Snooze extends Error {
   override readonly name = 'Snooze';
@@ -71,9 +71,10 @@ export class Snooze extends Error {
   }
 }
 
+// A delay below zero, as until a time that has passed, is zero.
 function delayOf(ms: number): number {
-  if (Number.isFinite(ms) && ms >= 0 && ms <= maxDelay) return Math.round(ms);
-  throw new UsageError(`lubdub: the next attempt cannot wait ${ms} ms; give 0 to ${maxDelay}, which is 366 days`);
+  if (Number.isFinite(ms) && ms <= maxDelay) return Math.max(0, Math.round(ms));
+  throw new UsageError(`lubdub: the next attempt cannot wait ${ms} ms; give at most ${maxDelay}, which is 366 days`);
 }
 
 /**

@@ -46,7 +46,7 @@ class RetryAfter(Failure):
     """A failure whose next attempt, if the retry policy allows one, waits for this time: a timedelta, or seconds."""
 
     def __init__(self, delay: Delay, error: Union[BaseException, str]) -> None:
-        super().__init__(error)
+        super().__init__(error, retryable=True)
         self.retry_after_ms = milliseconds(delay)
 
 
