@@ -33,7 +33,9 @@ func TaskOf(body *v1.CreateTaskRequest, scope model.Scope) (model.NewTask, error
 		}
 	}
 	var d httpapi.Durations
-	n.Delay = d.OrDefault("delayMs", body.DelayMs, time.Millisecond, 0)
+	if delay := d.Delay("delayMs", body.DelayMs); delay != nil {
+		n.Delay = *delay
+	}
 	n.StartTimeout = d.Positive("startTimeoutMs", body.StartTimeoutMs, time.Millisecond)
 	n.RunTimeout = d.Positive("runTimeoutMs", body.RunTimeoutMs, time.Millisecond)
 	n.HeartbeatInterval = d.Positive("heartbeatIntervalMs", body.HeartbeatIntervalMs, time.Millisecond)

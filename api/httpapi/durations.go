@@ -3,6 +3,8 @@ package httpapi
 import (
 	"fmt"
 	"time"
+
+	"github.com/lubdub-io/lubdub/tracker/model"
 )
 
 // Durations converts numbers of milliseconds or seconds and keeps the first refusal. Values in a request must be positive, because
@@ -36,6 +38,19 @@ func (d *Durations) OrDefault(field string, v *int64, unit, absent time.Duration
 		return 0
 	}
 	return time.Duration(*v) * unit
+}
+
+// Delay returns a time until an attempt in ms, which may be 0; nil if absent.
+func (d *Durations) Delay(field string, ms *int64) *time.Duration {
+	most := model.MaxDelay.Milliseconds()
+	switch {
+	case ms == nil:
+		return nil
+	case *ms < 0 || *ms > most:
+		d.refuse(field, *ms, fmt.Sprintf("must be 0 to %d, which is 366 days", most))
+		return nil
+	}
+	return new(time.Duration(*ms) * time.Millisecond)
 }
 
 func (d *Durations) refuse(field string, v int64, why string) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -125,22 +124,28 @@ func (body *completedBody) completion(report model.Report) (none model.Completio
 	if len(done.Metrics) > 0 && done.Metrics[0] != '{' {
 		return none, httpapi.InvalidField("metrics", "metrics is not an object")
 	}
-	if done.RetryAfter, err = delay("delayMs", body.DelayMs); err != nil {
-		return none, err
+	if done.Outcome == model.Snoozed {
+		return done, body.snooze(&done)
 	}
 	return done, setError(&done)
 }
 
-// delay returns a time until the next attempt; nil: absent.
-func delay(field string, ms *int64) (*time.Duration, error) {
-	if ms == nil {
-		return nil, nil
+// snooze sets the delay of a snoozed attempt, which keeps nothing else: its task continues.
+func (body *completedBody) snooze(done *model.Completion) error {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"output", done.Output != nil}, {"metrics", done.Metrics != nil}, {"error", done.Error != nil},
+		{"cancelledDuringPhase", done.CancelledDuringPhase != ""}, {"partialProgress", done.PartialProgress != nil},
+	} {
+		if f.set {
+			return httpapi.InvalidField(f.name, f.name+" is not kept of a SNOOZED attempt; leave it out, or send another outcome")
+		}
 	}
-	if *ms < 0 || *ms > model.MaxDelay.Milliseconds() {
-		return nil, httpapi.InvalidField(field, fmt.Sprintf("%s is %d; use 0 to %d, which is 366 days", field, *ms,
-			model.MaxDelay.Milliseconds()))
-	}
-	return new(time.Duration(*ms) * time.Millisecond), nil
+	var d httpapi.Durations
+	done.RetryAfter = d.Delay("delayMs", body.DelayMs)
+	return d.Err
 }
 
 // setError checks the error object: FAILED needs one with a category. The category determines whether a retry may help if the worker
@@ -159,7 +164,11 @@ func setError(done *model.Completion) error {
 	if err := httpapi.DecodeObject("error", done.Error, &e, true); err != nil {
 		return err
 	}
+	var d httpapi.Durations
+	done.RetryAfter = d.Delay("error.retryAfterMs", e.RetryAfterMs)
 	switch {
+	case d.Err != nil:
+		return d.Err
 	case e.Category == "" && done.Outcome != model.Failed:
 		return nil
 	case e.Category == "":
@@ -167,10 +176,6 @@ func setError(done *model.Completion) error {
 	case !e.Category.Valid():
 		return httpapi.InvalidField("error.category",
 			fmt.Sprintf("error.category is %q; use one of %s", httpapi.Clip(string(e.Category)), categories()))
-	}
-	var err error
-	if done.RetryAfter, err = delay("error.retryAfterMs", e.RetryAfterMs); err != nil {
-		return err
 	}
 	done.Category = string(e.Category)
 	done.Retryable = e.Category.Retryable()

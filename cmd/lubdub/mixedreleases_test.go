@@ -263,9 +263,6 @@ func (s *mixedReleases) bequeath() (inherit func()) {
 	for n := range bequeathed {
 		id := fmt.Sprintf("%s-%d", queue, n)
 		task := v1.CreateTaskRequest{TaskID: id, Queue: queue, Type: "x"}
-		if n%2 == 1 { // one release may create it, and the other make it claimable
-			task.NotBefore = v1.At(time.Now().Add(500 * time.Millisecond))
-		}
 		s.must(s.load.do("POST", "/v1/tasks", s.admin, id, task, nil, http.StatusCreated))
 		s.mortal[id] = false
 	}

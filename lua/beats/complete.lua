@@ -37,8 +37,7 @@ local score, report = leave(task)
 local reason = outcome == 'FAILED' and 'WORKER_REPORTED' or snoozed and outcome or nil
 local after, exhausted
 if snoozed then
-  after = not task.f.cr and tonumber(ARGV[13]) or nil
-  if not after then outcome, reason = 'CANCELLED', nil end
+  if task.f.cr then outcome, reason = 'CANCELLED', nil else after = tonumber(ARGV[13]) or 0 end
 elseif reason and ARGV[13] ~= '' then
   after, exhausted = retry_after(task, false)
   if after then after = tonumber(ARGV[13]) or after end

@@ -7,10 +7,11 @@
 --   ms; g cancel grace, ms; so start timeout, ms; rt run timeout, ms; lt requested token life, s; l token life of the current
 --   attempt, s; nr 1: its tokens are not renewed; p retry policy, maxAttempts:maxLosses:initialMs:multiplier:maxMs; nf
 --   failures; nl losses; c when it was created; d when the current attempt was dispatched; b when it was started; e when the
---   task ended; x deadline; nb when it may start at the earliest; n when its next attempt may start; cr when a cancel was
---   requested; rd since when it has been ready to be claimed; r why it failed or was requeued; bh score that the mass-expiry
---   brake gave the attempt, shard time; bb its last heartbeat before that, shard time; sc schedule that it is a fire of; z
---   class and bytes of its documents and history; aw 1: a request waits, or has waited, for its end (await.lua).
+--   task ended; x deadline; nb when it may start at the earliest; sl 1: it is listed as SCHEDULED; n when its next attempt
+--   may start; cr when a cancel was requested; rd since when it has been ready to be claimed; r why it failed or was
+--   requeued; bh score that the mass-expiry brake gave the attempt, shard time; bb its last heartbeat before that, shard
+--   time; sc schedule that it is a fire of; z class and bytes of its documents and history; aw 1: a request waits, or has
+--   waited, for its end (await.lua).
 --#include lib/event.lua
 --#include lib/record.lua
 --#include lib/queue.lua
@@ -66,20 +67,26 @@ local function forget_end(task)
   task.f.e = nil
 end
 
--- The letter of the lists that have the task: that of its state, but W for a SCHEDULED one, whose record has it as QUEUED: so a
--- release without SCHEDULED makes it claimable when it is due.
-local function list_letter(f, state) return state == 'Q' and f.a == 0 and f.n and 'W' or state end
+-- A SCHEDULED task is in lists of its own, under W. Its record has the state Q and the mark sl: so a release without SCHEDULED
+-- makes it claimable when it is due.
+local function list_letter(f) return f.sl and f.s == 'Q' and 'W' or f.s end
 
--- Moves the task from the lists of its previous letter (nil: it had none) to those of its new one. `ended`: when it ended, wall
--- ms, if it has.
+-- Removes the task from the lists of SCHEDULED ones, also if a release without these has moved it meanwhile.
+local function unschedule(task)
+  write('ZREM', IX, task.scope .. '/W/' .. task.id)
+  if task.f.u then write('ZREM', task.run, 'W/' .. task.id) end
+  redis.call('HDEL', task.key, 'sl')
+  task.f.sl = nil
+end
+
+-- Moves the task from the lists of its previous state (nil: it had none) to those of its new one, W: SCHEDULED. `ended`: when it
+-- ended, wall ms, if it has.
 local function index(task, from, to, ended)
-  local other = task.f.nb and (from == 'Q' or from == 'W') and to ~= 'Q' and (from == 'Q' and 'W' or 'Q') -- as that release has it
+  if from and task.f.sl then unschedule(task) end
   local begins, ends = is_live(to) and not is_live(from), is_live(from) and not is_live(to)
   forget_end(task)
   if from and ends and task.f.q then -- two entries cost little more than one
     write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id, running_entry(task))
-  elseif other then
-    write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id, task.scope .. '/' .. other .. '/' .. task.id)
   elseif from then
     write('ZREM', IX, task.scope .. '/' .. from .. '/' .. task.id)
   end
@@ -91,7 +98,6 @@ local function index(task, from, to, ended)
   end
   if task.f.u then
     if from then write('ZREM', task.run, from .. '/' .. task.id) end
-    if other then write('ZREM', task.run, other .. '/' .. task.id) end
     if to then write('ZADD', task.run, '0', to .. '/' .. task.id) end
   end
 end
@@ -102,7 +108,7 @@ local function move(task, state, ...)
   if task.f.s ~= state then
     if task.f.rd then unready(task) end
     local name, value = ...
-    index(task, list_letter(task.f, task.f.s), list_letter(task.f, state), name == 'e' and value)
+    index(task, task.f.s, not task.f.s and task.f.sl and 'W' or state, name == 'e' and value)
     task.f.s = state
   end
   if task.counted then
@@ -112,17 +118,14 @@ local function move(task, state, ...)
   end
 end
 
--- Makes a queued task claimable whose start time has come, or whose backoff is over. It writes at once: the same call may then
--- end the task, and lib/bulk.lua removes before it adds.
+-- Makes a queued task claimable whose start time has come, or whose backoff is over. It adds to lists at once: the same call may
+-- then end the task, and lib/bulk.lua removes before it adds.
 local function end_wait(task)
-  local f, id = task.f, task.id
-  if list_letter(f, 'Q') == 'W' then
-    redis.call('ZREM', IX, task.scope .. '/W/' .. id)
-    redis.call('ZADD', IX, 0, task.scope .. '/Q/' .. id)
-    if f.u then
-      redis.call('ZREM', task.run, 'W/' .. id)
-      redis.call('ZADD', task.run, 0, 'Q/' .. id)
-    end
+  local f = task.f
+  if f.sl then
+    unschedule(task)
+    redis.call('ZADD', IX, 0, task.scope .. '/Q/' .. task.id)
+    if f.u then redis.call('ZADD', task.run, 0, 'Q/' .. task.id) end
   end
   redis.call('HDEL', task.key, 'n')
   f.n = nil

@@ -1,7 +1,7 @@
 -- Purpose: everything about a task at this moment, or a requested part of it. Needs clock, record, member and credit, and the
 --   keys CLOCK and PROGRESS of its shard. Fields of the record: the first SHOWN are those that filters of lists need, the
 --   others are about the heartbeat.
-local GLANCED, SHOWN = {'s', 'a', 'n', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'sc', 'f', 'bh', 'bb'}, 12
+local GLANCED, SHOWN = {'s', 'a', 'sl', 'w', 'pn', 'q', 'y', 't', 'i', 'r', 'e', 'sc', 'f', 'bh', 'bb'}, 12
 local LISTED = {'labels', 'workerLabels', 'output', 'metrics', 'error', 'phase', 'partial', 'cancelReason'}
 local LABELS = {'labels'}
 

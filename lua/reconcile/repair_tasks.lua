@@ -37,8 +37,8 @@ local function ensure(task, what, key, score, member)
   repaired(task, what)
 end
 
--- Entries that only lists and counts use, and those of a SCHEDULED task: they are repaired without an event, since a release
--- without them may have written concurrently.
+-- Entries that only lists and counts use, and those of SCHEDULED tasks: they are repaired without an event, since a release
+-- without these lists may have written concurrently.
 local function relist(key, member)
   if in_set(key, member) then return end
   redis.call('ZADD', key, 0, member)
@@ -46,7 +46,7 @@ local function relist(key, member)
 end
 
 local function is_for_lists(task, entry)
-  return kind == 'ix' and (string.find(entry, '^[{|}]') or task.f and task.f.nb and task.f.s == 'Q')
+  return kind == 'ix' and (string.find(entry, '^[{|}]') or string.find(entry, '^[^/]+/[^/]+/W/') or task.f and task.f.sl)
 end
 
 -- Reports whether the record justifies an entry, or, for a verdict, whether it is recent enough.
@@ -60,7 +60,7 @@ local function justified(task, entry)
   local s = f.s
   local live, member = s == 'D' or s == 'R', member_of(task)
   if kind == 'ix' then
-    return entry == task.scope .. '/' .. list_letter(f, s) .. '/' .. task.id or is_listed(f.z) and entry == size_entry(task, f.z)
+    return entry == task.scope .. '/' .. list_letter(f) .. '/' .. task.id or is_listed(f.z) and entry == size_entry(task, f.z)
   end
   if kind == 'beats' then return s == 'R' and entry == member and f.t == set_timeout end
   if kind == 'progress' then return s == 'R' and entry == member end
@@ -117,15 +117,16 @@ end
 
 local function check(task)
   local f = task.f
-  local letter = list_letter(f, f.s)
-  local entry, of_run = task.scope .. '/' .. letter .. '/' .. task.id, letter .. '/' .. task.id
-  if letter == 'W' then
-    relist(IX, entry)
-    if f.u then relist(task.run, of_run) end
-    if f.u then redis.call('ZREM', task.run, 'Q/' .. task.id) end
+  if f.sl and f.s ~= 'Q' then unschedule(task) end -- a release without SCHEDULED has moved it
+  if f.sl then
+    relist(IX, task.scope .. '/W/' .. task.id)
+    if f.u then
+      relist(task.run, 'W/' .. task.id)
+      redis.call('ZREM', task.run, 'Q/' .. task.id)
+    end
   else
-    ensure(task, 'missing_ix', IX, 0, entry)
-    if f.u then ensure(task, 'missing_run', task.run, 0, of_run) end
+    ensure(task, 'missing_ix', IX, 0, task.scope .. '/' .. f.s .. '/' .. task.id)
+    if f.u then ensure(task, 'missing_run', task.run, 0, f.s .. '/' .. task.id) end
   end
   if is_listed(f.z) then ensure(task, 'missing_ix', IX, 0, size_entry(task, f.z)) end
   if f.s == 'Q' then

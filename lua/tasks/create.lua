@@ -6,10 +6,9 @@
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences (of workers that ended), and
 --   19 …:idem:<scope>/<key>, the idempotency key to mark
 -- ARGV: 1 scope, 2 id, 3 state (D or Q), or '' to look it up only, 4 fence of the creation, 5 heartbeat timeout ms, 6 deadline
---   wall ms or '', 7 start timeout ms (D only), 8 when it may start, wall ms or + and ms from
---   now, or '', 9 hash of the request, stored with the key,
---   10 how long the key is kept ms, 11 number of record fields, then those as name and value, then the document's fields as
---   name and value
+--   wall ms or '', 7 start timeout ms (D only), 8 when it may start, wall ms, or + and ms from now, or '', 9 hash of the request,
+--   stored with the key, 10 how long the key is kept ms, 11 number of record fields, then those as name and value, then the
+--   document's fields as name and value
 -- Reply: {OK or REPEATED, created ms, worker that it waits for or ''} or {NOT_FOUND} or, for an existing task, {EXISTS,
 --   created ms, worker that it waits for or '', schedule that created it or '', queue or ''}, or {KEY_KNOWN, then the reply of
 --   idempotency_key.lua}
@@ -38,9 +37,10 @@ if state == 'D' then
   record = {'c', NOW, 't', timeout, 'a', '1', 'f', fence, 'd', NOW}
 else
   record = {'c', NOW, 't', timeout, 'o', fence}
-  if runAt ~= '' then f.nb, record[7], record[8] = runAt, 'nb', runAt end
+  if runAt ~= '' then record[7], record[8] = 'nb', runAt end
   if waits then
-    f.n, record[9], record[10] = runAt, 'n', runAt
+    f.n, f.sl = runAt, '1'
+    record[9], record[10], record[11], record[12] = 'n', runAt, 'sl', '1'
   else
     record[#record + 1], record[#record + 2] = 'rd', NOW
   end

@@ -197,9 +197,6 @@ func (n *NewTask) checkTimes(now time.Time) error {
 	if !n.Deadline.IsZero() && !n.Deadline.After(now) {
 		n.AdmissionErr = Invalidf("deadline", "is in the past (the server has %s); use a later time", now.UTC().Format(time.RFC3339))
 	}
-	if n.AdmissionErr != nil && n.IdempotencyKey == "" {
-		return n.AdmissionErr
-	}
 	if n.Deadline.After(lastTime) {
 		return Invalidf("deadline", "is after the year 9999")
 	}
@@ -209,13 +206,10 @@ func (n *NewTask) checkTimes(now time.Time) error {
 	if n.Delay < 0 || n.Delay > MaxDelay {
 		return Invalidf("delayMs", "is %d; use at most %d, which is 366 days, or runAt", n.Delay.Milliseconds(), MaxDelay.Milliseconds())
 	}
-	if n.Deadline.IsZero() {
-		return nil
-	}
-	if !n.RunAt.IsZero() && !n.RunAt.Before(n.Deadline) {
+	if !n.RunAt.IsZero() && !n.Deadline.IsZero() && !n.RunAt.Before(n.Deadline) {
 		return Invalidf("runAt", "is not before the deadline, so the task could never run")
 	}
-	if n.Delay != 0 && !now.Add(n.Delay).Before(n.Deadline) && n.AdmissionErr == nil {
+	if n.Delay != 0 && !n.Deadline.IsZero() && !now.Add(n.Delay).Before(n.Deadline) && n.AdmissionErr == nil {
 		n.AdmissionErr = Invalidf("delayMs", "ends at the deadline or later, so the task could never run; use a shorter one, or a later deadline")
 	}
 	if n.IdempotencyKey == "" {

@@ -37,7 +37,8 @@ const (
 	TaskBegun              = "b"  // when that was started
 	TaskEnded              = "e"  // when the task ended
 	TaskDeadline           = "x"  // deadline
-	TaskNotBefore          = "nb" // earliest start
+	TaskRunAt              = "nb" // earliest start
+	TaskScheduled          = "sl" // 1: it is listed as SCHEDULED
 	TaskNextAttempt        = "n"  // earliest start of its next attempt
 	TaskCancelRequested    = "cr" // when a cancel was requested
 	TaskReadySince         = "rd" // since when it can be claimed

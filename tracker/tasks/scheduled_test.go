@@ -2,7 +2,6 @@ package tasks_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -190,49 +189,48 @@ func TestARepeatedCreationKeepsItsStartTime(t *testing.T) {
 	})
 }
 
-// A release without SCHEDULED lists such tasks as QUEUED, and makes them claimable without moving them. Whichever release acts
-// next, and in whatever order, a task is in one list.
+// A release without SCHEDULED, which runs concurrently, lists such a task as QUEUED, moves it and leaves what it does not know. Whatever
+// it has done, afterwards the task is in one list and in one state of its run, and no repair is reported.
 func TestAReleaseWithoutScheduledActsConcurrently(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]func(*trackertest.Fleet){
-		"due": func(c *trackertest.Fleet) {
+	relists := func(c *trackertest.Fleet, letter string) {
+		for key, prefix := range map[string]string{c.Key("t1", "ix"): "acme/prod/", c.Key("t1", "run:") + "acme/prod/r": ""} {
+			c.Store.Client.ZAdd(c.Ctx, key, redis.Z{Member: prefix + letter + "/t1"})
+		}
+	}
+	reconciled := func(c *trackertest.Fleet) { c.Reconcile() }
+	for name, test := range map[string]struct{ old, act func(*trackertest.Fleet) }{
+		"it repairs, then the task is due": {func(c *trackertest.Fleet) {
+			c.Remove(c.Key("t1", "ix"), "acme/prod/W/t1")
+			relists(c, "Q")
+		}, func(c *trackertest.Fleet) {
 			c.Pass(time.Minute)
 			c.MustSweep()
-		},
-		"cancel": func(c *trackertest.Fleet) {
+		}},
+		"it repairs, then the task is cancelled": {func(c *trackertest.Fleet) { relists(c, "Q") }, func(c *trackertest.Fleet) {
 			if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "t1", model.CancelRequest{}); err != nil {
 				c.Fatal(err)
 			}
-		},
-		"the reconciler": func(c *trackertest.Fleet) {
-			if got := c.Events("")["system.repaired"]; got != 0 {
-				c.Errorf("%d repairs", got)
-			}
-			c.Reconcile()
-			if got := c.Events("")["system.repaired"]; got != 0 {
-				c.Errorf("%d repairs are reported", got)
-			}
-		},
-		"its sweeper, and a claim": func(c *trackertest.Fleet) {
-			c.Pass(time.Minute)
-			c.MustSweep()
-			if !strings.Contains(strings.Join(c.Store.Client.ZRange(c.Ctx, c.Key("t1", "ix"), 0, -1).Val(), " "), "acme/prod/W/t1") {
-				c.Store.Client.ZAdd(c.Ctx, c.Key("t1", "ix"), redis.Z{Member: "acme/prod/W/t1"})
-			}
-			c.WantIDs(c.MustClaim("ann", 1), "t1")
-		},
+		}},
+		"it repairs": {func(c *trackertest.Fleet) {
+			c.Remove(c.Key("t1", "ix"), "acme/prod/W/t1")
+			relists(c, "Q")
+		}, reconciled},
+		"it cancels": {func(c *trackertest.Fleet) {
+			record := trackertest.TaskRecord(c.Tracker, trackertest.Scope, "t1")
+			c.Store.Client.HSet(c.Ctx, record, "s", "C", "e", c.Store.Clock.Now().UnixMilli())
+			c.Store.Client.HDel(c.Ctx, record, "n")
+			c.Remove(c.Key("t1", "due"), "b:acme/prod/t1")
+			relists(c, "C")
+		}, reconciled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			trackertest.Claims(t, func(c *trackertest.Fleet) {
 				c.Hire("ann")
 				c.MustQueue("t1", "x", func(n *model.NewTask) { n.RunID, n.Delay = "r", time.Minute })
-				run := c.Key("t1", "run:") + "acme/prod/r"
-				c.Remove(c.Key("t1", "ix"), "acme/prod/W/t1")
-				c.Store.Client.ZAdd(c.Ctx, c.Key("t1", "ix"), redis.Z{Member: "acme/prod/Q/t1"})
-				c.Remove(run, "W/t1")
-				c.Store.Client.ZAdd(c.Ctx, run, redis.Z{Member: "Q/t1"})
-				act(c)
+				test.old(c)
+				test.act(c)
 				is := c.MustGet("t1").State
 				for _, s := range model.States {
 					got := len(idsIn(c.Harness, s))
@@ -240,6 +238,9 @@ func TestAReleaseWithoutScheduledActsConcurrently(t *testing.T) {
 					if err != nil || (got == 1) != (s == is) || of.Counts[s] != got {
 						c.Errorf("it is %s, and %d are listed as %s, %d in its run: %v", is, got, s, of.Counts[s], err)
 					}
+				}
+				if got := c.Events("")["system.repaired"]; got > 0 && name != "it cancels" { // whose retention the test has left out
+					c.Errorf("%d repairs are reported", got)
 				}
 			})
 		})

@@ -71,8 +71,8 @@ func fromRecord(task *model.Task, f map[string]string) {
 	}
 	task.CreatedAt, task.DispatchedAt = at(schema.TaskCreated), at(schema.TaskDispatched)
 	task.StartedAt, task.FinishedAt = at(schema.TaskBegun), at(schema.TaskEnded)
-	task.Deadline, task.RunAt, task.NextAttemptAt = at(schema.TaskDeadline), at(schema.TaskNotBefore), at(schema.TaskNextAttempt)
-	if task.State == model.Queued && task.Attempt == 0 && !task.NextAttemptAt.IsZero() {
+	task.Deadline, task.RunAt, task.NextAttemptAt = at(schema.TaskDeadline), at(schema.TaskRunAt), at(schema.TaskNextAttempt)
+	if task.State == model.Queued && f[schema.TaskScheduled] != "" {
 		task.State = model.Scheduled
 	}
 	task.HeartbeatInterval = span(schema.TaskInterval, model.DefaultHeartbeatInterval)

@@ -24,7 +24,8 @@ type Create struct {
 	BeatTimeout   *time.Duration    `placeholder:"DURATION" help:"Heartbeat timeout: how long it may be silent."`
 	RunTimeout    *time.Duration    `placeholder:"DURATION" help:"How long an attempt may take."`
 	Deadline      string            `placeholder:"TIME" help:"When it fails if it has not finished, RFC 3339."`
-	NotBefore     string            `placeholder:"TIME" help:"When it may be claimed, RFC 3339."`
+	RunAt         string            `aliases:"not-before" placeholder:"TIME" help:"When it may be claimed, RFC 3339."`
+	Delay         *time.Duration    `placeholder:"DURATION" help:"The same as a time from now on."`
 	Key           string            `placeholder:"KEY" help:"Idempotency key: a repeated request with the same key creates no second task."`
 	Wait          bool              `help:"Wait until it has ended; exit with 1 unless it SUCCEEDED."`
 	session.Flags `embed:""`
@@ -79,7 +80,7 @@ func (c *Create) body(env *session.Env) (map[string]any, error) {
 		return nil, err
 	}
 	for name, value := range map[string]string{
-		"taskId": c.ID, "runId": c.RunID, "queue": c.Queue, "type": c.Type, "deadline": c.Deadline, "notBefore": c.NotBefore,
+		"taskId": c.ID, "runId": c.RunID, "queue": c.Queue, "type": c.Type, "deadline": c.Deadline, "runAt": c.RunAt,
 	} {
 		if value != "" {
 			body[name] = value
@@ -87,6 +88,7 @@ func (c *Create) body(env *session.Env) (map[string]any, error) {
 	}
 	for name, value := range map[string]*time.Duration{
 		"heartbeatIntervalMs": c.Interval, "heartbeatTimeoutMs": c.BeatTimeout, "runTimeoutMs": c.RunTimeout,
+		"delayMs": c.Delay,
 	} {
 		if value != nil {
 			body[name] = value.Milliseconds()

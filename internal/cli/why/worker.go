@@ -17,8 +17,8 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// workerReported is the reason of failures that the worker reported itself: it did not lose those tasks.
-const workerReported = "WORKER_REPORTED"
+// These are the reasons of retries that the worker asked for: it did not lose those tasks.
+const workerReported, snoozed = "WORKER_REPORTED", "SNOOZED"
 
 // ExplainWorker explains a worker.
 func ExplainWorker(ctx context.Context, s *session.Session, id string) (*Explanation, error) {
@@ -197,7 +197,7 @@ func (a *Explanation) addHeld(ctx context.Context, s *session.Session, w *v1.Wor
 	became := map[string]string{}
 	for _, e := range lost { // newest first
 		var data struct{ Reason string }
-		if json.Unmarshal(e.Data, &data) == nil && data.Reason == workerReported {
+		if json.Unmarshal(e.Data, &data) == nil && (data.Reason == workerReported || data.Reason == snoozed) {
 			continue
 		}
 		if became[e.Subject] == "" {

@@ -30,6 +30,7 @@ func TestWhyOfAWorkerCountsWhatTheServerKnows(t *testing.T) {
 		case r.URL.Path == "/v1/events":
 			answer = `{"events":[{"id":"3","type":"task.failed","subject":"d","data":{"reason":"WORKER_REPORTED"}},` +
 				`{"id":"2","type":"task.retrying","subject":"e","data":{"reason":"WORKER_REPORTED"}},` +
+				`{"id":"2","type":"task.retrying","subject":"g","data":{"reason":"SNOOZED"}},` +
 				`{"id":"1","type":"task.retrying","subject":"f","data":{"reason":"WORKER_LOST"}}]}`
 		}
 		_, _ = io.WriteString(w, answer)

@@ -48,15 +48,18 @@ func (a *Attempt) Fail(err error) (*v1.CompletedResponse, error) {
 		})
 	case errors.As(err, &cancelled), cancelRequested && errors.Is(err, context.Canceled):
 		return a.Stopped("", nil)
-	case errors.As(err, &snooze):
+	case errors.As(err, &snooze) && snooze.Delay <= maxDelay:
 		return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeSnoozed, DelayMs: wholeMs(snooze.Delay)})
 	}
 	return a.Complete(a.life(), v1.CompletedRequest{Outcome: v1.OutcomeFailed, Error: taskError(err)})
 }
 
-// wholeMs rounds a delay up, since a shorter one could be too early; one below zero is zero.
+// maxDelay is the longest delay that a server accepts. A snooze for longer is a failure, and a retry after longer uses it.
+const maxDelay = 366 * 24 * time.Hour
+
+// wholeMs rounds a delay up, since a shorter one could be too early; one below zero is zero, and one above the longest is that.
 func wholeMs(d time.Duration) *int64 {
-	ms := int64((max(0, d) + time.Millisecond - 1) / time.Millisecond)
+	ms := int64((min(max(0, d), maxDelay) + time.Millisecond - 1) / time.Millisecond)
 	return &ms
 }
 

@@ -155,7 +155,7 @@ type TaskQuery struct {
 	Type           string            `url:"type"`
 	Labels         map[string]string `url:"label"`
 	Liveness       v1.Liveness       `url:"liveness"`
-	Claimable      *bool             `url:"claimable"` // could be claimed now, or waits for its backoff or notBefore
+	Claimable      *bool             `url:"claimable"` // QUEUED, and could be claimed now or waits for its backoff
 	Reason         string            `url:"reason"`
 	FinishedAfter  v1.Time           `url:"finishedAfter"`
 	FinishedBefore v1.Time           `url:"finishedBefore"`

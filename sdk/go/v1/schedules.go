@@ -16,7 +16,7 @@ type CreateScheduleRequest struct {
 	Overlap Overlap `json:"overlap,omitempty"`
 	// MaxCatchup is how many missed fires are caught up, the newest: 0 to 1,000. Default 100.
 	MaxCatchup *int `json:"maxCatchup,omitempty"`
-	// Task is what each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, notBefore and traceparent.
+	// Task is what each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, runAt, delayMs and traceparent.
 	Task *CreateTaskRequest `json:"task"`
 }
 

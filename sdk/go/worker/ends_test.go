@@ -63,7 +63,8 @@ func TestWhatAHandlerReturnsIsSent(t *testing.T) {
 			`{"category":"TIMEOUT","message":"EOF","retryable":false}`},
 		"the outer failure decides": {client.Permanent(worker.RetryAfter(0, io.EOF)),
 			`{"category":"USER_CODE","message":"EOF","retryable":false,"retryAfterMs":0}`},
-		"cancelled": {worker.Cancelled("withdrawn"), `{"category":"CANCELLED","message":"withdrawn"}`},
+		"a snooze that is too long": {worker.Snooze(400 * 24 * time.Hour), `{"category":"USER_CODE","message":"snoozed for 9600h0m0s"}`},
+		"cancelled":                 {worker.Cancelled("withdrawn"), `{"category":"CANCELLED","message":"withdrawn"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {

@@ -75,7 +75,7 @@ func (s *Server) authorize(id, token string, attempt int, gone int) (*task, *ref
 		}
 		r.State, r.Reason = t.State, t.Reason
 		return nil, r
-	case t.over():
+	case t.over() || t.State == v1.Queued:
 		r := refusal(http.StatusConflict, v1.CodeTaskAlreadyTerminal, "the task is finished")
 		r.State = t.State
 		return nil, r
@@ -162,8 +162,8 @@ func (s *Server) completed(id, token string, body []byte) (any, *refuse) {
 	if bad != nil {
 		return nil, bad
 	}
-	if t := s.tasks[id]; t != nil && t.over() && t.Attempt == r.Attempt && bytes.Equal(t.completion, body) {
-		return v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(r.Outcome), ServerTime: v1.At(s.time.Now())}, nil
+	if t := s.tasks[id]; t != nil && bytes.Equal(t.completion, body) {
+		return t.answer, nil
 	}
 	t, bad := s.authorize(id, token, r.Attempt, http.StatusConflict)
 	if bad != nil {
@@ -172,18 +172,25 @@ func (s *Server) completed(id, token string, body []byte) (any, *refuse) {
 	if r.Outcome == v1.OutcomeFailed && (r.Error == nil || !r.Error.Category.Valid()) {
 		return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "FAILED needs error.category")
 	}
+	state, now := v1.State(r.Outcome), s.time.Now()
 	if r.Outcome == v1.OutcomeSnoozed {
-		if t.request.Queue == "" || r.DelayMs == nil {
-			return nil, refusal(http.StatusConflict, v1.CodeTaskWithoutQueue, "SNOOZED needs a queue and delayMs")
+		if r.DelayMs == nil {
+			return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "SNOOZED needs delayMs")
 		}
-		t.State, t.Reason, t.readyAt = v1.Queued, string(r.Outcome), s.time.Now().Add(msOr(r.DelayMs, 0))
-		s.queued = append(s.queued, t)
-		s.change()
-		return v1.CompletedResponse{
-			Acknowledged: true, FinalState: v1.State(r.Outcome), ServerTime: v1.At(s.time.Now()), WillRetry: true, NextAttempt: t.Attempt + 1,
-		}, nil
+		if t.request.Queue == "" {
+			return nil, refusal(http.StatusConflict, v1.CodeTaskWithoutQueue, "only a task of a queue can be snoozed")
+		}
+		state = v1.Cancelled // if that was requested
 	}
+	t.answer = v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(r.Outcome), ServerTime: v1.At(now)}
 	t.completion, t.Output, t.Error, t.Phase, t.Partial = body, r.Output, r.Error, r.CancelledDuringPhase, r.PartialProgress
-	s.finish(t, v1.State(r.Outcome), "")
-	return v1.CompletedResponse{Acknowledged: true, FinalState: t.State, ServerTime: v1.At(s.time.Now())}, nil
+	if r.Outcome != v1.OutcomeSnoozed || t.cancelRequested {
+		s.finish(t, state, "")
+		return t.answer, nil
+	}
+	t.State, t.readyAt = v1.Queued, now.Add(msOr(r.DelayMs, 0))
+	t.answer.WillRetry, t.answer.NextAttempt = true, t.Attempt+1
+	s.queued = append(s.queued, t)
+	s.change()
+	return t.answer, nil
 }

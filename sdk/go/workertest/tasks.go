@@ -19,7 +19,8 @@ type task struct {
 	why             string
 	grace           time.Duration
 	notifiedAt      time.Time // when its worker was notified of that; zero: not yet
-	completion      []byte    // its body
+	completion      []byte    // the body of the last one
+	answer          v1.CompletedResponse
 	last            *v1.Progress
 	readyAt         time.Time // until when it is not handed out; zero: it may be
 }
@@ -74,17 +75,25 @@ func (s *Server) Enqueue(r v1.CreateTaskRequest) string {
 	if r.Queue == "" {
 		r.Queue = "default"
 	}
-	t := s.create(r)
-	t.State, t.readyAt = v1.Queued, r.RunAt.Time
-	if r.DelayMs != nil {
-		t.readyAt = s.time.Now().Add(msOr(r.DelayMs, 0))
+	return s.enqueue(r).TaskID
+}
+
+// enqueue creates a task with a queue. The mutex is held.
+func (s *Server) enqueue(r v1.CreateTaskRequest) *task {
+	t, now := s.create(r), s.time.Now()
+	t.State, t.readyAt = v1.Scheduled, r.RunAt.Time
+	if t.readyAt.IsZero() {
+		t.readyAt = r.NotBefore.Time
 	}
-	if t.readyAt.After(s.time.Now()) {
-		t.State = v1.Scheduled
+	if r.DelayMs != nil {
+		t.readyAt = now.Add(msOr(r.DelayMs, 0))
+	}
+	if !t.readyAt.After(now) {
+		t.State, t.readyAt = v1.Queued, time.Time{}
 	}
 	s.queued = append(s.queued, t)
 	s.change()
-	return t.TaskID
+	return t
 }
 
 // Cancel requests cancellation of a task.

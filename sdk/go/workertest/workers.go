@@ -410,13 +410,11 @@ func (s *Server) createTask(token string, body []byte) (any, *refuse) {
 	if bad != nil {
 		return nil, bad
 	}
-	t := s.create(r)
 	if r.Queue == "" {
+		t := s.create(r)
 		s.dispatch(t, "")
 		return s.envelope(t), nil
 	}
-	t.State = v1.Queued
-	s.queued = append(s.queued, t)
-	s.change()
+	t := s.enqueue(r)
 	return v1.Task{TaskID: t.TaskID, State: t.State, Queue: &r.Queue}, nil
 }

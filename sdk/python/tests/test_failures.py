@@ -46,6 +46,8 @@ class Values(TestCase):
         report = task_error(lubdub.Permanent(KeyError("x")))
         self.assertEqual((report["message"], report["retryable"]), ("KeyError: 'x'", False))
         self.assertIn("KeyError", report["stackTrace"])
+        wrapped = lubdub.Failure(lubdub.RetryAfter(60, "rate limit"), "TIMEOUT")
+        self.assertEqual((wrapped.category, wrapped.retryable, wrapped.retry_after_ms), ("TIMEOUT", True, 60_000))
         report = task_error(lubdub.RetryAfter(0, lubdub.Failure("bad row", "DATA_QUALITY")))
         del report["stackTrace"]
         self.assertEqual(

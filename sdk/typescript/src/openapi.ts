@@ -1611,7 +1611,7 @@ export interface components {
             overlap?: "allow" | "skip" | null;
             /** @description ScheduleID names the schedule within its scope; absent: Lubdub generates one. */
             scheduleId?: string | null;
-            /** @description What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, notBefore and traceparent. */
+            /** @description What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, runAt, delayMs and traceparent. */
             task: components["schemas"]["CreateTaskRequest"] | null;
             /** @description Half of the scope; absent: the query's, else the token's. */
             tenantId?: string | null;

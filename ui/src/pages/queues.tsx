@@ -65,7 +65,7 @@ export function Queues(): JSX.Element {
 export function QueuePage({ id }: { id: string }): JSX.Element {
   const queue = useData('queue/' + id, (signal) => get<Queue>(`v1/queues/${enc(id)}`, {}, signal), 3000);
   const tasks = useData('queue-tasks/' + id, (signal) =>
-    get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks', { queue: id, state: 'QUEUED', order: 'desc', pageSize: 25 }, signal),
+    get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks', { queue: id, state: 'SCHEDULED,QUEUED', order: 'desc', pageSize: 25 }, signal),
   );
   const q = queue.value;
   return (
@@ -131,7 +131,7 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
           {(v) => (
             <>
               <Table label="Waiting tasks" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} none="No waiting tasks." />
-              <More cut={!!v.nextPageToken} to={href('tasks', { queue: id, state: 'QUEUED' })} />
+              <More cut={!!v.nextPageToken} to={href('tasks', { queue: id, state: 'SCHEDULED,QUEUED' })} />
             </>
           )}
         </Read>

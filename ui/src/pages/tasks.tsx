@@ -107,7 +107,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
         side={
           t && (
             <Acts
-              names={over ? [] : t.state === 'FAILED' ? ['retryTask'] : ['cancelTask', 'retryTask']}
+              names={over ? [] : t.state === 'FAILED' ? ['retryTask'] : t.attempt === 0 ? ['cancelTask'] : ['cancelTask', 'retryTask']}
               on={{ ids: [id] }}
               note={over ? 'It has ended: there is nothing to cancel or to retry.' : ''}
             />

@@ -18,7 +18,7 @@ MAX_STACK = 16 << 10  # bytes of a stack and of a message that are sent
 class Failure(LubdubError):
     """A failure with a category.
 
-    message: its text, or the error that it reports; a Failure passes on its category and retryable unless others are given.
+    message: its text, or the error that it reports; a Failure passes on what is not given here.
     category: None: that of the error, else USER_CODE.
     retryable: whether another attempt may help; None: the category decides.
     retry_after: how long the next attempt waits, if the retry policy allows one: a timedelta, or seconds, at most 366 days; None: the
@@ -37,7 +37,8 @@ class Failure(LubdubError):
         super().__init__(text_of(message))
         self.category: Category = category or category_of(message)
         self.retryable = message.retryable if retryable is None and isinstance(message, Failure) else retryable
-        self.retry_after_ms = None if retry_after is None else milliseconds(retry_after)
+        inner = message.retry_after_ms if isinstance(message, Failure) else None
+        self.retry_after_ms = inner if retry_after is None else milliseconds(retry_after)
         if isinstance(message, BaseException):
             self.__cause__ = message
 

@@ -242,7 +242,7 @@ class _CreateScheduleRequest(TypedDict):
     # fire at second 0 and are returned as six; they are accepted if they mean the same as in crontab, so days of the week are
     # names.
     cron: str
-    # What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, notBefore and traceparent.
+    # What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, runAt, delayMs and traceparent.
     task: Optional[CreateTaskRequest]
 
 
