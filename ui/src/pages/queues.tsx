@@ -65,7 +65,11 @@ export function Queues(): JSX.Element {
 export function QueuePage({ id }: { id: string }): JSX.Element {
   const queue = useData('queue/' + id, (signal) => get<Queue>(`v1/queues/${enc(id)}`, {}, signal), 3000);
   const tasks = useData('queue-tasks/' + id, (signal) =>
-    get<{ tasks: Task[]; nextPageToken?: string }>('v1/tasks', { queue: id, state: 'SCHEDULED,QUEUED', order: 'desc', pageSize: 25 }, signal),
+    get<{ tasks: Task[]; nextPageToken?: string }>(
+      'v1/tasks',
+      { queue: id, state: 'SCHEDULED,QUEUED', order: 'desc', pageSize: 25 },
+      signal,
+    ),
   );
   const q = queue.value;
   return (
