@@ -3,6 +3,7 @@ package faultproxy
 import (
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -27,6 +28,8 @@ type Proxy struct {
 	drops  bool     // new connections are not answered
 	filler net.Conn // fills the queue of connections meanwhile; nil: another connection does
 	closed bool
+
+	idle chan struct{} // gets a value while nothing is accepted because of Drop; closed at the end
 }
 
 // Action is what happens to a request.
@@ -46,7 +49,7 @@ func Start(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), target: target, listener: l.(*net.TCPListener), links: map[*link]bool{}}
+	p := &Proxy{Addr: l.Addr().String(), target: target, listener: l.(*net.TCPListener), links: map[*link]bool{}, idle: make(chan struct{})}
 	p.running.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
@@ -86,6 +89,7 @@ func (p *Proxy) Drop() {
 	p.drops = true
 	// The kernel drops connection requests while the queue of unaccepted connections is full.
 	_ = p.listener.SetDeadline(time.Unix(1, 0))
+	<-p.idle // else it could still accept the connection that fills the queue
 	p.backlog(0)
 	filler, _ := net.DialTimeout("tcp", p.Addr, time.Second) // gets no answer if a client filled the queue first
 	p.fill(filler)
@@ -139,10 +143,18 @@ func (p *Proxy) Refuse() {
 }
 
 func (p *Proxy) accept() {
+	defer close(p.idle)
 	for {
 		c, err := p.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) { // by Drop
+			select {
+			case p.idle <- struct{}{}:
+			case <-time.After(10 * time.Millisecond):
+			}
+			continue
 		}
 		if err != nil { // such as too many open files: the client waits until another connection is closed
 			time.Sleep(10 * time.Millisecond)

@@ -83,6 +83,7 @@ const (
 	ErrIdempotencyMismatch Code = v1.CodeIdempotencyMismatch
 	ErrAttemptMismatch     Code = v1.CodeAttemptMismatch
 	ErrTaskAlreadyTerminal Code = v1.CodeTaskAlreadyTerminal
+	ErrTaskWithoutQueue    Code = v1.CodeTaskWithoutQueue
 	ErrWorkerHeld          Code = v1.CodeWorkerHeld
 	ErrWorkerDraining      Code = v1.CodeWorkerDraining
 	ErrNoFreshWorkers      Code = v1.CodeNoFreshWorkers

@@ -56,7 +56,7 @@ type CreateTaskRequest struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// RunAt is the earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
 	RunAt Time `json:"runAt,omitzero"`
-	// DelayMs is the time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt.
+	// DelayMs is the time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt.
 	DelayMs *int64 `json:"delayMs,omitempty"`
 	// NotBefore is another name of runAt.
 	NotBefore Time `json:"notBefore,omitzero"`

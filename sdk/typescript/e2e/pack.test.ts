@@ -83,6 +83,8 @@ declare const envelope: TaskEnvelope;
 type Mail = { to: string };
 declare function load(row: string, options: { signal: AbortSignal }): Promise<void>;
 declare function send(mail: Mail, options: { signal: AbortSignal }): Promise<string>;
+declare function isUnsubscribed(address: string): Promise<boolean>;
+declare function isNight(): boolean;
 `;
 
 /** The README's examples, each as a module. */
@@ -91,7 +93,8 @@ function examples(): [string, string][] {
   return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ''], i) => {
     const names = ['Client', 'Worker', 'TaskEnvelope'].filter((name) => !new RegExp(`import .*\\b${name}\\b`).test(code));
     const client = /\bclient = /.test(code) ? '' : 'declare const client: Client;\n';
-    return [`example${i}.mts`, `import { ${names.join(', ')} } from 'lubdub';\n${given}${client}${code}`];
+    const worker = /\bworker = /.test(code) ? '' : 'declare const worker: Worker;\n';
+    return [`example${i}.mts`, `import { ${names.join(', ')} } from 'lubdub';\n${given}${client}${worker}${code}`];
   });
 }
 

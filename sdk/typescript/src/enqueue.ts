@@ -1,4 +1,5 @@
 import { UsageError } from './errors.js';
+import { delayOf } from './failure.js';
 import type { CreateTasksItem, Task } from './types.js';
 
 /** A task for `enqueueMany`: where it waits, its type, its payload, and any other field of a creation. */
@@ -25,7 +26,8 @@ const maxBytes = 2 << 20;
 export function itemOf(task: NewTask): CreateTasksItem & { queue: string } {
   if (!task.queue) throw new UsageError('lubdub: a task to enqueue needs a queue; createTask creates tasks without one');
   const time = (at: Date | string | undefined): string | undefined => (at instanceof Date ? at.toISOString() : at);
-  return { ...task, runAt: time(task.runAt), notBefore: time(task.notBefore), deadline: time(task.deadline) };
+  const delayMs = task.delayMs === undefined ? undefined : delayOf(task.delayMs);
+  return { ...task, delayMs, runAt: time(task.runAt), notBefore: time(task.notBefore), deadline: time(task.deadline) };
 }
 
 /** Creates tasks in batches of bounded size, and yields one result for each, in order. */

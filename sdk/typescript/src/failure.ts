@@ -71,10 +71,10 @@ export class Snooze extends Error {
   }
 }
 
-// A delay below zero, as until a time that has passed, is zero.
-function delayOf(ms: number): number {
+/** A delay in whole ms; one below zero, as until a time that has passed, is zero. */
+export function delayOf(ms: number): number {
   if (Number.isFinite(ms) && ms <= maxDelay) return Math.max(0, Math.round(ms));
-  throw new UsageError(`lubdub: the next attempt cannot wait ${ms} ms; give at most ${maxDelay}, which is 366 days`);
+  throw new UsageError(`lubdub: a task cannot wait ${ms} ms; give at most ${maxDelay}, which is 366 days`);
 }
 
 /**

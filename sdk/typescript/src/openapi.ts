@@ -1629,7 +1629,7 @@ export interface components {
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
-            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt. */
+            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt. */
             delayMs?: number | null;
             /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;
@@ -1701,7 +1701,7 @@ export interface components {
              * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
              */
             deadline?: string | null;
-            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt. */
+            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt. */
             delayMs?: number | null;
             /** @description How often the worker should send heartbeats. Default 30,000. */
             heartbeatIntervalMs?: number | null;

@@ -56,6 +56,8 @@ test('a start time is sent as it was given, so that a repeat is the same request
     assert.equal(second, first);
     assert.deepEqual(JSON.parse(first!), { queue: 'mail', type: 'send_email', ...JSON.parse(JSON.stringify(time)) });
   }
+  await client.enqueue('mail', 'send_email', undefined, { delayMs: -5.5 }); // until a time that has passed
+  assert.equal(JSON.parse(seen.pop()!.body!).delayMs, 0);
 });
 
 test('enqueueMany yields one result for each task, in order', async () => {

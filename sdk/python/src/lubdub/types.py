@@ -271,7 +271,7 @@ class CreateTaskRequest(TypedDict, total=False):
     cancelGracePeriodMs: Optional[int]
     # Deadline fails the task with DEADLINE_EXCEEDED when it passes.
     deadline: Optional[str]
-    # The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt.
+    # The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt.
     delayMs: Optional[int]
     # How often the worker should send heartbeats. Default 30,000.
     heartbeatIntervalMs: Optional[int]
@@ -335,7 +335,7 @@ class CreateTasksItem(TypedDict, total=False):
     cancelGracePeriodMs: Optional[int]
     # Deadline fails the task with DEADLINE_EXCEEDED when it passes.
     deadline: Optional[str]
-    # The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of RunAt.
+    # The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt.
     delayMs: Optional[int]
     # How often the worker should send heartbeats. Default 30,000.
     heartbeatIntervalMs: Optional[int]
