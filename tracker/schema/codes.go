@@ -46,7 +46,7 @@ func letterOf(s model.State) byte {
 	return s[0]
 }
 
-// StateOf returns the state with a stored letter, or "" if there is none.
+// StateOf returns the state with a stored letter, or "" if no state has it.
 func StateOf(letter string) model.State {
 	for _, s := range model.States {
 		if letter == string(letterOf(s)) {
