@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 	"unsafe"
@@ -82,7 +83,7 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n 
 	}
 	if len(h.Peek(fasthttp.HeaderExpect)) > 0 { // the client sends the items only after 100 Continue
 		h.Del(fasthttp.HeaderExpect)
-		if _, err := c.Write(continues); err != nil {
+		if _, err := io.WriteString(c, conn.Continue); err != nil {
 			return nil
 		}
 	}
@@ -90,8 +91,6 @@ func (s *Server) bodyFrom(c net.Conn, h *fasthttp.RequestHeader, path []byte, n 
 	conn.Ahead(c, min(conn.SmallBody, n), find.find) // not beyond the body: if it is chunked, only what arrived with the header
 	return find.who
 }
-
-var continues = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 // tokenFinder looks for the first valid token among the items of a batch as they arrive.
 type tokenFinder struct {

@@ -86,8 +86,14 @@ func (c *Conn) await(p []byte) (int, error) {
 	return n, err
 }
 
+// Continue is the interim answer to "Expect: 100-continue": the request's body follows it.
+const Continue = "HTTP/1.1 100 Continue\r\n\r\n"
+
 // Write begins an answer, so the body before it is no longer in use.
 func (c *Conn) Write(p []byte) (int, error) {
+	if string(p) == Continue {
+		return c.writeNow(p)
+	}
 	if c.body.Load() != 0 {
 		c.release()
 	}
