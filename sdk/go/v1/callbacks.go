@@ -77,6 +77,8 @@ type HeartbeatRequest struct {
 	ProgressPct *float64 `json:"progressPct,omitempty"`
 	// Message is free text about the progress, cut at 1,024 bytes of JSON text; absent: as before.
 	Message *string `json:"message,omitempty"`
+	// Details are a checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before.
+	Details json.RawMessage `json:"details,omitempty"`
 }
 
 // HeartbeatResponse acknowledges a heartbeat: it is applied in the store.

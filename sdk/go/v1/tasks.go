@@ -190,6 +190,9 @@ type Progress struct {
 	ProgressPct json.RawMessage `json:"progressPct"`
 	// Message is a string, as the worker sent it.
 	Message json.RawMessage `json:"message"`
+	// Details are the last checkpoint of the task: the details that a heartbeat of any earlier attempt reported. They are absent where
+	// none did, and from histories.
+	Details json.RawMessage `json:"details,omitempty"`
 }
 
 // Liveness is computed from the last heartbeat at the time of the answer.
@@ -217,9 +220,11 @@ type Task struct {
 	Attempt  int     `json:"attempt"`
 	WorkerID *string `json:"workerId"`
 	// Liveness is null unless the task is RUNNING.
-	Liveness     *Liveness       `json:"liveness"`
-	ProgressPct  json.RawMessage `json:"progressPct"`
-	Message      json.RawMessage `json:"message"`
+	Liveness    *Liveness       `json:"liveness"`
+	ProgressPct json.RawMessage `json:"progressPct"`
+	Message     json.RawMessage `json:"message"`
+	// Details are the last checkpoint that a heartbeat of any attempt reported; absent if none did, and from lists.
+	Details      json.RawMessage `json:"details,omitempty"`
 	CreatedAt    Time            `json:"createdAt"`
 	DispatchedAt Time            `json:"dispatchedAt"`
 	StartedAt    Time            `json:"startedAt"`

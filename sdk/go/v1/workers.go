@@ -1,5 +1,7 @@
 package v1
 
+import "encoding/json"
+
 // WorkerStatus is what a worker may do.
 type WorkerStatus string
 
@@ -87,6 +89,8 @@ type WorkerTaskItem struct {
 	ProgressPct *float64 `json:"progressPct,omitempty"`
 	// Message describes the progress.
 	Message *string `json:"message,omitempty"`
+	// Details are its checkpoint, as in its own heartbeats.
+	Details json.RawMessage `json:"details,omitempty"`
 }
 
 // WorkerHeartbeatResponse is the answer to a worker's heartbeat.

@@ -2063,6 +2063,8 @@ export interface components {
         HeartbeatItem: {
             /** @description The attempt that the token was issued for. */
             attempt: number;
+            /** @description A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /**
              * Format: date-time
              * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
@@ -2083,6 +2085,8 @@ export interface components {
         HeartbeatRequest: {
             /** @description The attempt that the token was issued for. */
             attempt: number;
+            /** @description A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /**
              * Format: date-time
              * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
@@ -2360,6 +2364,8 @@ export interface components {
         };
         /** @description A progress report. */
         Progress: {
+            /** @description The last checkpoint of the task: the details that a heartbeat of any earlier attempt reported. They are absent where none did, and from histories. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description A string, as the worker sent it. */
             message: string | null;
             /** @description A number from 0 to 100, as the worker sent it. */
@@ -3025,6 +3031,8 @@ export interface components {
             createdAt: string;
             /** Format: date-time */
             deadline: string | null;
+            /** @description The last checkpoint that a heartbeat of any attempt reported; absent if none did, and from lists. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** Format: date-time */
             dispatchedAt: string | null;
             /** @description Why the task FAILED or, while it is QUEUED for a retry, why the previous attempt did: everything that the worker reported. */
@@ -3501,6 +3509,8 @@ export interface components {
         /** @description One attempt in a worker's inventory. */
         WorkerTaskItem: {
             attempt: number;
+            /** @description Its checkpoint, as in its own heartbeats. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Message describes the progress. */
             message?: string | null;
             /** @description Its progress, 0 to 100. */

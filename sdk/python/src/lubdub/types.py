@@ -737,6 +737,8 @@ class _HeartbeatItem(TypedDict):
 class HeartbeatItem(_HeartbeatItem, total=False):
     """One heartbeat in a batch."""
 
+    # A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before.
+    details: Json
     # The worker's own time. It is kept and shown; liveness depends on the time of receipt.
     heartbeatAt: Optional[str]
     # Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before.
@@ -757,6 +759,8 @@ class _HeartbeatRequest(TypedDict):
 class HeartbeatRequest(_HeartbeatRequest, total=False):
     """The body of POST /v1/tasks/{taskId}/heartbeat."""
 
+    # A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before.
+    details: Json
     # The worker's own time. It is kept and shown; liveness depends on the time of receipt.
     heartbeatAt: Optional[str]
     # Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before.
@@ -1038,13 +1042,19 @@ class PoisonTask(TypedDict):
     workers: List[LostWorker]
 
 
-class Progress(TypedDict):
-    """A progress report."""
-
+class _Progress(TypedDict):
     # A string, as the worker sent it.
     message: Optional[str]
     # A number from 0 to 100, as the worker sent it.
     progressPct: Optional[float]
+
+
+class Progress(_Progress, total=False):
+    """A progress report."""
+
+    # The last checkpoint of the task: the details that a heartbeat of any earlier attempt reported. They are absent where none did,
+    # and from histories.
+    details: Json
 
 
 class _Queue(TypedDict):
@@ -1809,6 +1819,8 @@ class Task(_Task, total=False):
     """The full view of one task."""
 
     cancelledDuringPhase: str
+    # The last checkpoint that a heartbeat of any attempt reported; absent if none did, and from lists.
+    details: Json
     # Another name of runAt.
     notBefore: str
     partialProgress: Json
@@ -2254,6 +2266,8 @@ class _WorkerTaskItem(TypedDict):
 class WorkerTaskItem(_WorkerTaskItem, total=False):
     """One attempt in a worker's inventory."""
 
+    # Its checkpoint, as in its own heartbeats.
+    details: Json
     # Message describes the progress.
     message: Optional[str]
     # Its progress, 0 to 100.
