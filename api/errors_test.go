@@ -180,6 +180,7 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"/v1/tasks/task_1/heartbeat", task, `{"attempt":1,"progressPct":-1}`, "invalid_request", "progressPct"},
 		{"/v1/tasks/task_1/heartbeat", task, `{"attempt":1,"progressPct":"45"}`, "invalid_request", "progressPct"},
 		{"/v1/tasks/task_1/heartbeat", task, `{"attempt":1,"message":{}}`, "invalid_request", "message"},
+		{"/v1/tasks/task_1/heartbeat", task, `{"attempt":1,"details":"` + strings.Repeat("x", model.MaxDetailsBytes) + `"}`, "invalid_request", "details"},
 		{"/v1/tasks/task_1/heartbeat", task, `{"attempt":1,"heartbeatAt":"yesterday"}`, "invalid_request", "heartbeatAt"},
 		{"/v1/tasks/task_1/heartbeat", task, `{"attempt":1,"workerId":"a b"}`, "invalid_id", "workerId"},
 		{"/v1/tasks/task_1/started", task, `{"workerId":"w"}`, "invalid_request", "attempt"},

@@ -157,6 +157,9 @@ func (b *bounds) herdOfTasks() {
 		a := b.MustCreate(func(t *model.NewTask) { t.Scope, t.TaskID, t.RunID = big, longest("herd", i), longest("run", 1) }).Envelope.Attempt
 		_, err := b.Beats.Start(b.Ctx, a, model.Report{})
 		b.check("start", err)
+		detailed := &beats.Beat{Attempt: a, Report: string(longReport), Details: strings.Repeat("1", model.MaxDetailsBytes)}
+		b.Beats.Beat(detailed)
+		b.check("start", detailed.Err)
 		batch = append(batch, &beats.Beat{Attempt: a, Report: string(longReport)})
 	}
 	why := model.CancelRequest{Reason: strings.Repeat("<", model.MaxReasonBytes)} // six times as long in JSON

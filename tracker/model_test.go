@@ -76,7 +76,8 @@ type modelTask struct {
 	lastEnd         model.Reason  // of the current attempt while QUEUED
 	fenced          bool          // the current attempt was given up on request
 	start           time.Duration // start timeout
-	won             int           // the attempt whose success was acknowledged
+	details         string
+	won             int // the attempt whose success was acknowledged
 	strays          []*model.Attempt
 }
 

@@ -144,7 +144,8 @@ func (m *machine) Start(rt *rapid.T) {
 
 func (m *machine) Beat(rt *rapid.T) {
 	k, a := m.anyAttempt(rt)
-	b := &beats.Beat{Attempt: a, Report: rapid.SampledFrom([]string{"", "\tw\t40\t\"m\"", "\t\t50\t"}).Draw(rt, "report")}
+	b := &beats.Beat{Attempt: a, Report: rapid.SampledFrom([]string{"", "\tw\t40\t\"m\"", "\t\t50\t"}).Draw(rt, "report"),
+		Details: rapid.SampledFrom([]string{"", "", "1", "[2]"}).Draw(rt, "details")}
 	m.tr.Beats.Beat(b)
 	want := k.refusal(a, true)
 	m.code(rt, "beat", b.Err, want)
@@ -152,6 +153,7 @@ func (m *machine) Beat(rt *rapid.T) {
 		return
 	}
 	m.begin(k, a)
+	k.details = cmp.Or(b.Details, k.details)
 	if (b.Cancel != nil) != k.cancel || b.Cancel != nil && b.Cancel.Delivered != (k.cancelDelivered != 0) {
 		rt.Fatalf("cancel in the reply: %+v, in the model %v, delivered %v", b.Cancel, k.cancel, k.cancelDelivered != 0)
 	}
@@ -348,6 +350,9 @@ func (m *machine) Claim(rt *rapid.T) {
 	}
 	if waits {
 		m.dispatched(k, got[0].Attempt)
+		if last := got[0].LastProgress; k.attempt > 1 && k.details != "" && (last == nil || last.Details != k.details) {
+			rt.Fatalf("attempt %d of %s begins with %+v; in the model the details are %s", k.attempt, k.id, last, k.details)
+		}
 		if starts {
 			m.begin(k, got[0].Attempt)
 		}

@@ -143,9 +143,13 @@ func (m *machine) list(rt *rapid.T, s model.State) {
 
 // Read reads one task individually, and the tasks of each state.
 func (m *machine) Read(rt *rapid.T) {
-	task, err := m.tr.Tasks.Get(rt.Context(), trackertest.Scope, m.pick(rt).id)
+	k := m.pick(rt)
+	task, err := m.tr.Tasks.Get(rt.Context(), trackertest.Scope, k.id)
 	m.must(rt, err)
 	m.agree(rt, task)
+	if string(task.Details) != k.details {
+		rt.Fatalf("%s has the details %s; in the model %s", k.id, task.Details, k.details)
+	}
 	for _, s := range model.States {
 		m.list(rt, s)
 	}

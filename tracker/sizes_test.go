@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/trackertest"
 )
@@ -74,6 +75,13 @@ func TestRecordedTaskSizeStaysCorrect(t *testing.T) {
 					c.Fatalf("%s: claimed %d", id, len(got))
 				}
 				a := got[0].Attempt
+				for range random.IntN(3) {
+					b := &beats.Beat{Attempt: a, Details: string(text(600 + 8000*(i%2)))}
+					if c.Beats.Beat(b); b.Err != nil {
+						c.Fatal(b.Err)
+					}
+					check(id, "with details")
+				}
 				done := model.Completion{Outcome: model.Failed, Category: "TRANSIENT", Retryable: true, Error: text(9000), Metrics: text(3000)}
 				if try == 5 && i%2 == 0 {
 					done = model.Completion{Outcome: model.Succeeded, Output: text(90_000), Metrics: text(100)}

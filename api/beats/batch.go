@@ -60,7 +60,7 @@ func (h *Handlers) heartbeats(req *httpapi.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	authorizeItems(req, b)
-	b.collect(req.Ctx.Time())
+	b.collect(req)
 	h.beats.BeatMany(b.beats)
 	h.answerItems(req, b)
 	return fasthttp.StatusOK, nil, nil
@@ -143,15 +143,19 @@ func (b *batchRequest) array(s *jsonscan.Scanner) bool {
 }
 
 // collect creates the beats of all valid items.
-func (b *batchRequest) collect(arrived time.Time) {
+func (b *batchRequest) collect(req *httpapi.Request) {
+	arrived := req.Ctx.Time()
 	for i := range b.items {
 		it := &b.items[i]
 		if it.refusal != nil {
 			continue
 		}
+		req.API.ChargeBeats(it.attempt.Scope.Tenant, beatbody.KiB(it.body.Details), req.Local())
 		start := len(b.report)
 		b.report = it.body.AppendReport(b.report)
-		it.beat = beats.Beat{Attempt: it.attempt, Report: borrowed(b.report[start:]), Arrived: arrived}
+		it.beat = beats.Beat{
+			Attempt: it.attempt, Report: borrowed(b.report[start:]), Details: borrowed(it.body.Details), Arrived: arrived,
+		}
 		b.beats = append(b.beats, &it.beat)
 	}
 }

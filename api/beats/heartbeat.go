@@ -97,6 +97,9 @@ func (h *Handlers) beat(ctx *fasthttp.RequestCtx, w *httpapi.Wire, id []byte, c 
 	if r := httpapi.CheckAttempt(a, c.body.Attempt); r != nil {
 		return r
 	}
+	if n := beatbody.KiB(c.body.Details); n > 0 {
+		h.api.ChargeBeats(a.Scope.Tenant, n, h.api.Local(ctx))
+	}
 	c.prepare(a, &c.body, ctx.Time())
 	c.who, c.now = who, now
 	h.beats.Beat(&c.beat)
@@ -127,7 +130,7 @@ func (h *Handlers) writeCancel(ctx *fasthttp.RequestCtx, body []byte, attempts .
 func (o *oneBeat) prepare(a *model.Attempt, b *beatbody.Body, arrived time.Time) {
 	o.report = b.AppendReport(o.report[:0])
 	o.reportedMs = b.ReportedMs
-	o.beat.Attempt, o.beat.Report, o.beat.Arrived = a, borrowed(o.report), arrived
+	o.beat.Attempt, o.beat.Report, o.beat.Details, o.beat.Arrived = a, borrowed(o.report), borrowed(b.Details), arrived
 }
 
 // firstCancel reports whether the answer to the beat is the first to include a cancel, so that its delivery must be recorded.

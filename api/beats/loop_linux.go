@@ -86,6 +86,9 @@ func (l *beatLoop) begin(c *evloop.Conn) bool {
 	if a == nil || httpapi.CheckTask(a, p.ID) != nil || l.body.Read(p.Body) != nil || httpapi.CheckAttempt(a, l.body.Attempt) != nil {
 		return false
 	}
+	if l.body.Details != nil { // Submit does not take it
+		return false
+	}
 	if opened == nil {
 		l.count.CacheHits.Add(1)
 	} else if !api.Remember(opened, now) {

@@ -37,10 +37,10 @@ func Gap(g *events.Gap) *v1.EventGap {
 
 // Progress returns the last reported progress, or null.
 func Progress(p *model.Progress) *v1.Progress {
-	if p == nil || p.Pct == "" && p.Message == "" {
+	if p == nil || *p == (model.Progress{}) {
 		return nil
 	}
-	return &v1.Progress{ProgressPct: Raw(p.Pct), Message: Raw(p.Message)}
+	return &v1.Progress{ProgressPct: Raw(p.Pct), Message: Raw(p.Message), Details: Raw(p.Details)}
 }
 
 // OrNull returns null for an empty string.

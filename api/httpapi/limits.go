@@ -227,5 +227,5 @@ func (req *Request) TakeCall(tenant string) *Refusal {
 // ChargeCalls counts n more calls of the tenant.
 func (a *API) ChargeCalls(tenant string, n int, now time.Time) { a.tenantCalls.charge(tenant, n, now) }
 
-// ChargeBeats counts n more heartbeats of the tenant.
+// ChargeBeats counts n more heartbeats of the tenant: a request's entries beyond the first, and each KiB of details.
 func (a *API) ChargeBeats(tenant string, n int, now time.Time) { a.tenantBeats.charge(tenant, n, now) }

@@ -14,7 +14,7 @@ func taskView(t *model.Task, whole bool) *v1.Task {
 		Queue: convert.OrNull(t.Queue), Type: convert.OrNull(t.Type), Labels: t.Labels,
 		State: v1.State(t.State), Attempt: t.Attempt, WorkerID: convert.OrNull(t.WorkerID),
 		Liveness:    convert.OrNull(v1.Liveness(t.Liveness)),
-		ProgressPct: convert.Raw(t.Progress.Pct), Message: convert.Raw(t.Progress.Message),
+		ProgressPct: convert.Raw(t.Progress.Pct), Message: convert.Raw(t.Progress.Message), Details: t.Details,
 		CreatedAt: v1.At(t.CreatedAt), DispatchedAt: v1.At(t.DispatchedAt), StartedAt: v1.At(t.StartedAt),
 		LastHeartbeatAt: v1.At(t.LastHeartbeatAt), ReportedHeartbeatAt: v1.At(t.ReportedAt), CompletedAt: v1.At(t.CompletedAt),
 		FinishedAt: v1.At(t.FinishedAt), Deadline: v1.At(t.Deadline), RunAt: v1.At(t.RunAt), NotBefore: v1.At(t.RunAt),

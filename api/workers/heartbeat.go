@@ -48,6 +48,9 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	if b.Inventory, err = inventory(body.Tasks); err != nil {
 		return 0, nil, err
 	}
+	for _, item := range b.Inventory {
+		req.API.ChargeBeats(scope.Tenant, beatbody.KiB(item.Details), req.Local())
+	}
 	var result *holdings.WorkerBeatResponse
 	if err := req.AsWorker(func() (err error) {
 		result, err = h.Workers.Beat(req.Context(), scope, req.ID, b)
@@ -99,6 +102,7 @@ func inventory(tasks []json.RawMessage) ([]holdings.InventoryItem, error) {
 		items[i] = holdings.InventoryItem{
 			OwnedAttempt: holdings.OwnedAttempt{TaskID: string(b.TaskID), Number: b.Attempt},
 			Report:       string(schema.AppendReport(nil, b.ReportedMs, nil, b.Pct, b.Message)),
+			Details:      string(b.Details),
 		}
 	}
 	return items, nil

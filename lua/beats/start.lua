@@ -1,4 +1,4 @@
--- Purpose: stores a sign of life of one attempt: its `started`, or a beat that beat.lua did not find live.
+-- Purpose: stores a sign of life of one attempt: its `started`, a beat that beat.lua did not find live, or one with details.
 -- Guarantees: only the current attempt is accepted; a dispatched one becomes RUNNING; a running one gets another heartbeat;
 --   one that the store lost is adopted from its token, unless its task has ended for good, or its worker has ended: then it is
 --   lost like the others that this worker held; nothing is written for any other.
@@ -6,7 +6,7 @@
 --   15 …:history:<scope>/<id>, 16 …:run:<scope>/<run>, 17 …:beats:<timeoutMs>, 18 …:fences
 -- ARGV: 1 scope, 2 id, 3 attempt, 4 fence, 5 heartbeat timeout ms, 6 interval ms, 7 issued wall ms, 8 run or '' (its own), 9
 --   worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 packed report or '', 13 retention ms, 14 who
---   declares it lost
+--   declares it lost, 15 details as JSON or ''
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), cancel or ''}
 -- Cost: O(log n), at most two events
 --#include lib/clock.lua
@@ -15,6 +15,15 @@
 --#include lib/task.lua
 --#include lib/ending.lua
 --#include lib/attempt.lua
+
+-- Keeps the details in the task's document, for its next attempts. Short ones do not count as bytes.
+local function save_details(task, details)
+  local function counted(bytes) return bytes > LIGHT / 4 and bytes or 0 end
+  local more = counted(#details) - counted(redis.call('HSTRLEN', task.doc, 'details'))
+  redis.call('HSET', task.doc, 'details', details)
+  if more ~= 0 then add_bytes(task, more) end
+end
+
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local token = {attempt = tonumber(ARGV[3]), fence = ARGV[4], timeout = ARGV[5], interval = ARGV[6],
@@ -31,4 +40,5 @@ end
 if ARGV[12] ~= '' then
   redis.call('HSET', PROGRESS, member, merge_report(redis.call('HGET', PROGRESS, member), ARGV[12]))
 end
+if ARGV[15] ~= '' then save_details(task, ARGV[15]) end
 return {OK, now, '', task.f.cr and redis.call('HGET', CANCELS, member) or ''}

@@ -35,7 +35,8 @@ end
 local function fits(task, room)
   local bytes = tonumber(string.sub(task.f.z or '', 2)) or 0
   return bytes <= room
-    or bytes - redis.call('HSTRLEN', task.doc, 'payload') - redis.call('HSTRLEN', task.doc, 'resources') <= room
+    or bytes - redis.call('HSTRLEN', task.doc, 'payload') - redis.call('HSTRLEN', task.doc, 'resources')
+      - redis.call('HSTRLEN', task.doc, 'details') <= room
 end
 
 -- Reads the fields of the document that the part shows, and their length, unless it is the whole document.
@@ -70,7 +71,7 @@ local function read_beat(task)
   return report, string.format('%.0f', view_L - score), outage_credit(score)
 end
 
--- `part`: all of it, list (without payload and resources, which may be a megabyte), glance (what filters need) or labels (that
+-- `part`: all of it, list (without payload, resources and details, which may be a megabyte), glance (what filters need) or labels (that
 -- and the labels). Returns {wall ms, {record fields}, {document fields}, {history}, packed report or '', silent ms or '',
 -- outage credit ms since the last heartbeat}; the record has no fields if there is no such task. nil: what a list shows of its
 -- document and history exceeds `room` (nil: unlimited). Their length is in task.bytes. Reads the record again.

@@ -3,6 +3,7 @@ package beats
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,10 @@ type Beat struct {
 	// that does not change during that time.
 	Report string
 
+	// Details are a checkpoint, as compact JSON of at most model.MaxDetailsBytes; empty: none. A beat with details takes a script call of
+	// its own.
+	Details string
+
 	// Arrived is when the request with the beat arrived, from which its wait for Redis is counted. Zero: from the call of Service.Beat.
 	Arrived time.Time
 
@@ -35,7 +40,7 @@ type Beat struct {
 	until  time.Time    // when its caller must have the result
 	waiter waiter       // signalled when the result is set
 	own    *lane.Waiter // of a single beat; kept, since beats are pooled
-	slow   bool         // its attempt was not live at the flush: explain finds out why
+	slow   bool         // its attempt was not live at the flush: storeSingly finds out why
 	tick   *tick        // replaces Attempt in an empty beat, which only advances shard time
 }
 
@@ -44,6 +49,10 @@ type waiter interface{ Done() }
 
 // Beat applies one beat and returns when its result is set in it.
 func (s *Service) Beat(b *Beat) {
+	if b.Details != "" {
+		s.BeatMany([]*Beat{b})
+		return
+	}
 	if b.own == nil {
 		b.own = lane.NewOwnWaiter()
 	}
@@ -60,29 +69,44 @@ func (s *Service) Beat(b *Beat) {
 	}
 	b.own.Await()
 	if b.slow {
-		s.explain([]*Beat{b})
+		s.storeSingly([]*Beat{b})
 	}
 }
 
 // BeatMany applies many beats at once and returns when each has a result. One that fails does not affect the others.
 func (s *Service) BeatMany(beats []*Beat) {
-	if len(beats) == 0 {
-		return
-	}
-	w := lane.NewWaiter(len(beats))
-	for _, b := range beats {
-		s.prepare(b, w)
-	}
-	s.put(beats)
-	w.Wait()
-	var slow []*Beat
-	for _, b := range beats {
-		if b.slow {
-			slow = append(slow, b)
+	var single []*Beat
+	batched := beats
+	if slices.ContainsFunc(beats, hasDetails) {
+		batched = nil
+		for _, b := range beats {
+			if hasDetails(b) {
+				s.prepare(b, nil)
+				s.metrics.beatsDetailed.Inc()
+				s.RecordResult(b.shard(), 1, nil)
+				single = append(single, b)
+			} else {
+				batched = append(batched, b)
+			}
 		}
 	}
-	s.explain(slow)
+	if len(batched) > 0 {
+		w := lane.NewWaiter(len(batched))
+		for _, b := range batched {
+			s.prepare(b, w)
+		}
+		s.put(batched)
+		w.Wait()
+	}
+	for _, b := range batched {
+		if b.slow {
+			single = append(single, b)
+		}
+	}
+	s.storeSingly(single)
 }
+
+func hasDetails(b *Beat) bool { return b.Details != "" }
 
 // put adds beats to their lanes.
 func (s *Service) put(beats []*Beat) {
@@ -135,20 +159,20 @@ func (b *Beat) shard() int {
 	return b.Attempt.Shard
 }
 
-// explain finds out why beats had no live attempt: it was not started yet (the beat starts it), the store lost it (it is adopted), or it
-// has ended.
-func (s *Service) explain(beats []*Beat) {
+// storeSingly applies beats that need a script each: those with details, and those whose attempt was not live: it was not started yet
+// (the beat starts it), the store lost it (it is adopted), or it has ended.
+func (s *Service) storeSingly(beats []*Beat) {
 	if len(beats) == 0 {
 		return
 	}
 	calls := store.CallEach(beats, func(b *Beat) *store.Call {
-		return s.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report)
+		return s.startCall(b.Attempt, schema.UnpackReport(b.Report).WorkerID, b.Report, b.Details)
 	})
 	s.store.DoAll(store.By(context.Background(), beats[0].until), "beat", calls) // they arrived together
 	for i, b := range beats {
 		ack, err := acknowledgement("beat", b.Attempt, calls[i])
 		b.At, b.Cancel, b.Err = ack.At, ack.Cancel, err
-		s.RecordResult(b.shard(), 0, calls[i].Err) // the flush has counted it
+		s.RecordResult(b.shard(), 0, calls[i].Err) // it has been counted
 	}
 }
 

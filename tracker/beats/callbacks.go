@@ -28,7 +28,7 @@ func (s *Service) Attempt(a model.Attempt) *model.Attempt {
 // not current or has ended.
 func (s *Service) Start(ctx context.Context, a *model.Attempt, r model.Report) (model.Acknowledged, error) {
 	ctx = s.store.Within(ctx, 0)
-	c := s.startCall(a, r.WorkerID, schema.PackReport(r))
+	c := s.startCall(a, r.WorkerID, schema.PackReport(r), "")
 	s.store.DoAll(ctx, "start", []*store.Call{c})
 	return acknowledgement("start", a, c)
 }

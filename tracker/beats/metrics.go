@@ -15,14 +15,15 @@ type metrics struct {
 
 	taskGaps, workerGaps prometheus.Observer // as fractions of the timeouts
 
-	beatsApplied, beatsSlow, beatsUnavailable, beatsOverloaded prometheus.Counter
+	beatsApplied, beatsSlow, beatsDetailed, beatsUnavailable, beatsOverloaded prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_beats_total",
-			Help: "Beats by result in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded.",
+			Help: "Beats by result in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded; and details: " +
+				"those with details, which it does not take.",
 		}, []string{"fate"}),
 		flushes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_beat_flushes_total",
@@ -58,6 +59,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.taskGaps, m.workerGaps = gapRatio.WithLabelValues("task"), gapRatio.WithLabelValues("worker")
 	m.beatsApplied = m.beats.WithLabelValues("applied")
 	m.beatsSlow = m.beats.WithLabelValues("slow")
+	m.beatsDetailed = m.beats.WithLabelValues("details")
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {

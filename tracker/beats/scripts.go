@@ -41,9 +41,9 @@ func callbackArgs(a *model.Attempt, worker string) []any {
 	}
 }
 
-// startCall reports that an attempt has started; `report` is packed, "": none. readStart reads the reply.
-func (s *Service) startCall(a *model.Attempt, worker, report string) *store.Call {
-	args := append(callbackArgs(a, worker), report, model.Millis(s.opts.FinishedRetention), s.store.SweeperID())
+// startCall reports that an attempt has started or is alive; `report` is packed, "": none. readStart reads the reply.
+func (s *Service) startCall(a *model.Attempt, worker, report, details string) *store.Call {
+	args := append(callbackArgs(a, worker), report, model.Millis(s.opts.FinishedRetention), s.store.SweeperID(), details)
 	return store.NewCall(a.Shard, s.scripts.start, s.callbackKeys(a), args...)
 }
 

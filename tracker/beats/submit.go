@@ -8,7 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/lane"
 )
 
-// Submit applies many beats without waiting for them. It calls `done` with the beats that have a result, each beat once, from other
+// Submit applies many beats, which have no details, without waiting for them. It calls `done` with the beats that have a result, each beat once, from other
 // goroutines and perhaps before Submit returns. The function must not block, and may not keep its slice. The slice passed to Submit is the
 // caller's again when Submit returns; its contents are then undefined.
 //
@@ -96,6 +96,6 @@ func (s *Service) explainLater(slow []*Beat, done func([]*Beat)) {
 			}
 			done(beats)
 		}()
-		s.explain(beats)
+		s.storeSingly(beats)
 	})
 }

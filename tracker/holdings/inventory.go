@@ -13,7 +13,8 @@ import (
 // InventoryItem is one attempt that a worker reports to have.
 type InventoryItem struct {
 	OwnedAttempt
-	Report string // packed by AppendReport; empty: none
+	Report  string // packed by AppendReport; empty: none
+	Details string // compact JSON; empty: none
 }
 
 // TakeInventory compares the attempts that a worker reports with those that it holds. Reported ones are kept alive as by their own beats;
@@ -42,7 +43,7 @@ func (s *Service) TakeInventory(ctx context.Context, h *WorkerBeatResponse, item
 			continue
 		}
 		delete(holds, item.OwnedAttempt)
-		explained = append(explained, &beats.Beat{Attempt: s.attemptOf(&k, h.At), Report: item.Report})
+		explained = append(explained, &beats.Beat{Attempt: s.attemptOf(&k, h.At), Report: item.Report, Details: item.Details})
 	}
 	more, err := s.explainStrange(ctx, h, strange)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Service) explainStrange(ctx context.Context, h *WorkerBeatResponse, ite
 	for i, a := range attempts {
 		switch {
 		case a != nil:
-			explained = append(explained, &beats.Beat{Attempt: a, Report: items[i].Report})
+			explained = append(explained, &beats.Beat{Attempt: a, Report: items[i].Report, Details: items[i].Details})
 		case known[i]:
 			h.lose(TaskNotice{TaskID: names[i].TaskID, Attempt: names[i].Number, Error: model.AttemptMismatch})
 		}

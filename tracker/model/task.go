@@ -84,10 +84,11 @@ const (
 	MinFinishedRetention     = MaxTokenTTL + 5*time.Minute // a verified token's record must still exist
 	IdempotencyRetention     = 24 * time.Hour
 
-	MaxMessageBytes   = 1024 // of a progress message as JSON text; longer ones are cut, not refused
-	MaxHistory        = 100  // newest attempts kept with a task
-	MaxHistoryError   = 2048 // bytes of an ended attempt's error in the history; longer ones are cut
-	MaxHistoryMetrics = 1024 // bytes of an ended attempt's metrics in the history; members that do not fit are left out
+	MaxMessageBytes   = 1024     // of a progress message as JSON text; longer ones are cut, not refused
+	MaxDetailsBytes   = 16 << 10 // of a heartbeat's details as compact JSON
+	MaxHistory        = 100      // newest attempts kept with a task
+	MaxHistoryError   = 2048     // bytes of an ended attempt's error in the history; longer ones are cut
+	MaxHistoryMetrics = 1024     // bytes of an ended attempt's metrics in the history; members that do not fit are left out
 )
 
 // RetryPolicy is how often a queued task is retried. The zero value means no retries.
@@ -175,11 +176,12 @@ type Report struct {
 	Progress   Progress
 }
 
-// Progress is a progress report. Both fields are JSON text exactly as the worker sent it (compact: Pct a number, Message a string literal
+// Progress is a progress report. All fields are JSON text exactly as the worker sent it (compact: Pct a number, Message a string literal
 // with its quotes), so that no step decodes and encodes it again. Empty fields keep their last reported value.
 type Progress struct {
 	Pct     string
 	Message string
+	Details string // of an envelope only
 }
 
 // Cancel is a pending cancel in the response to a callback.
@@ -195,7 +197,7 @@ type Envelope struct {
 	// TokenTTL is the life of the attempt's token from Attempt.IssuedAt.
 	TokenTTL     time.Duration
 	RenewToken   bool
-	LastProgress *Progress // of the previous attempt, nil when there is none
+	LastProgress *Progress // of the previous attempt, with the task's details; nil when there is none
 }
 
 // Created is the result of Create and NextAttempt. Envelope is nil for a task that waits in a queue.
@@ -250,8 +252,9 @@ type Task struct {
 	State    State
 	Attempt  int // 0 until the first dispatch
 	WorkerID string
-	Liveness Liveness // empty unless RUNNING
-	Progress Progress // of the current attempt
+	Liveness Liveness        // empty unless RUNNING
+	Progress Progress        // of the current attempt
+	Details  json.RawMessage // the last checkpoint of any attempt; nil: none, or a list
 
 	CreatedAt       time.Time
 	DispatchedAt    time.Time // zero times: not yet

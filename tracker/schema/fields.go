@@ -62,6 +62,7 @@ const (
 	DocPhase        = "phase"        // phase in which it was cancelled
 	DocPartial      = "partial"      // progress then
 	DocCancelReason = "cancelReason" // as a JSON string
+	DocDetails      = "details"      // of the last heartbeat that had any, of any attempt
 )
 
 // These are the fields of worker:<scope>/<worker>, a worker's record.

@@ -73,9 +73,15 @@ func (s *Service) Envelope(task *model.Task, fence string, life time.Duration) *
 			Deadline: deadlineMs(task.Deadline),
 		}),
 	}
-	if n := len(task.History); n > 0 && task.History[n-1].LastProgress != (model.Progress{}) {
-		p := task.History[n-1].LastProgress
-		e.LastProgress = &p
+	var last model.Progress
+	if n := len(task.History); n > 0 {
+		last = task.History[n-1].LastProgress
+	}
+	if task.Attempt > 1 { // else they are its own
+		last.Details = string(task.Details)
+	}
+	if last != (model.Progress{}) {
+		e.LastProgress = &last
 	}
 	return e
 }

@@ -99,6 +99,7 @@ func fromDocument(task *model.Task, doc map[string]string) {
 		task.Error = stored
 	}
 	task.CancelledDuringPhase, task.PartialProgress = doc[schema.DocPhase], schema.Raw(doc[schema.DocPartial])
+	task.Details = schema.Raw(doc[schema.DocDetails])
 	schema.Unmarshal(doc[schema.DocLabels], &task.Labels)
 	schema.Unmarshal(doc[schema.DocWorkerLabels], &task.WorkerLabels)
 	schema.Unmarshal(doc[schema.DocCancelReason], &task.CancelReason)

@@ -1,6 +1,9 @@
 package beatbody
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
@@ -21,6 +24,7 @@ type Body struct {
 	worker     []byte
 	Pct        []byte // a JSON number
 	Message    []byte // a JSON string literal, not longer than tracker.MaxMessageBytes
+	Details    []byte // compact JSON
 
 	TaskID    []byte // items only
 	TaskToken []byte // items only
@@ -38,12 +42,13 @@ const (
 	fieldHeartbeatAt
 	fieldProgressPct
 	fieldMessage
+	fieldDetails
 	FieldTaskID
 	FieldTaskToken
 )
 
 // beatFields contains the fields' names, by bit.
-var beatFields = [...]string{"attempt", "workerId", "heartbeatAt", "progressPct", "message", "taskId", "taskToken"}
+var beatFields = [...]string{"attempt", "workerId", "heartbeatAt", "progressPct", "message", "details", "taskId", "taskToken"}
 
 // String names the first field of the set.
 func (f Field) String() string { return beatFields[bits.TrailingZeros8(uint8(f))] }
@@ -90,6 +95,8 @@ func fieldOf(name []byte, item bool) Field {
 		return fieldProgressPct
 	case "message":
 		return fieldMessage
+	case "details":
+		return fieldDetails
 	case "taskId":
 		if item {
 			return FieldTaskID
@@ -119,12 +126,17 @@ func (b *Body) take(s *jsonscan.Scanner, f Field) bool {
 			b.Pct = nil
 		case fieldMessage:
 			b.Message = nil
+		case fieldDetails:
+			b.Details = nil
 		case FieldTaskID:
 			b.TaskID = nil
 		case FieldTaskToken:
 			b.TaskToken = nil
 		}
 		return true
+	}
+	if f == fieldDetails {
+		return b.takeDetails(s)
 	}
 	if f == fieldAttempt || f == fieldProgressPct {
 		if c := s.Peek(); c != '-' && (c < '0' || c > '9') {
@@ -175,6 +187,22 @@ func (b *Body) take(s *jsonscan.Scanner, f Field) bool {
 	return true
 }
 
+// takeDetails decodes details. Those that are too long are bad.
+func (b *Body) takeDetails(s *jsonscan.Scanner) bool {
+	s.Space()
+	start := s.Pos
+	if !s.Skip() {
+		return false
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, s.Text[start:s.Pos]); err != nil || compact.Len() > model.MaxDetailsBytes {
+		b.Bad |= fieldDetails
+		return true
+	}
+	b.Details = compact.Bytes()
+	return true
+}
+
 // positive parses an integer from 1 to 2³¹-1.
 func positive(lit []byte) (int, bool) {
 	if len(lit) > 10 {
@@ -221,6 +249,9 @@ func (b *Body) Check() *httpapi.Refusal {
 		return httpapi.InvalidField("progressPct", "progressPct is not a number from 0 to 100")
 	case b.Bad&fieldMessage != 0:
 		return httpapi.InvalidField("message", "message is not a string")
+	case b.Bad&fieldDetails != 0:
+		return httpapi.InvalidField("details", fmt.Sprintf("details has more than %d bytes without whitespace; "+
+			"store the data elsewhere and send a reference to it", model.MaxDetailsBytes))
 	}
 	return nil
 }
@@ -240,6 +271,9 @@ func (b *Body) Read(body []byte) *httpapi.Refusal {
 func (b *Body) AppendReport(dst []byte) []byte {
 	return schema.AppendReport(dst, b.ReportedMs, b.worker, b.Pct, b.Message)
 }
+
+// KiB returns the length of details in KiB, rounded up.
+func KiB[T string | []byte](details T) int { return (len(details) + 1023) / 1024 }
 
 // syntaxOf explains why a body could not be decoded.
 func syntaxOf(body []byte) *httpapi.Refusal {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -17,8 +18,9 @@ func (a *Attempt) appendBeat(b []byte) []byte {
 	b = appendString(append(b, `{"taskId":`...), a.taskID)
 	b = strconv.AppendInt(append(b, `,"attempt":`...), int64(a.number), 10)
 	b = appendString(append(b, `,"taskToken":`...), a.token)
-	b = a.progress.append(b)
-	a.sending = a.progress.version
+	if a.sending = 0; len(b) < beats.MaxReports {
+		b, a.sending = a.progress.append(b), a.progress.version
+	}
 	return append(b, '}')
 }
 

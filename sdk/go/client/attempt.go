@@ -1,8 +1,10 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -56,18 +58,26 @@ const (
 	over
 )
 
-// progress is the last reported progress. It replaces progress that was not sent yet.
+// progress is the last reported progress and checkpoint. They replace those that were not sent yet.
 type progress struct {
 	pct        float64
 	message    string
-	hasPct     bool
 	hasMessage bool
-	version    uint64 // of the reported progress
+	checkpoint []byte // compact JSON
+	version    uint64 // increases with each report
+	moved      uint64 // the version in which pct or message changed
+	saved      uint64 // the version in which the checkpoint changed
 	delivered  uint64 // the version that a server has acknowledged
 }
 
+// unsent reports whether a server has yet to acknowledge a part.
+func (p *progress) unsent() bool { return p.version > p.delivered }
+
 // maxMessage is the limit of a message in bytes; a server cuts longer ones.
 const maxMessage = 1024
+
+// maxCheckpoint is the limit of a checkpoint as JSON without whitespace, in bytes.
+const maxCheckpoint = 16 << 10
 
 // TaskID returns the task's id.
 func (a *Attempt) TaskID() string { return a.taskID }
@@ -103,10 +113,53 @@ func (a *Attempt) Progress(pct float64, message string) error {
 		return err
 	}
 	p := &a.progress
-	p.pct, p.hasPct, p.version = pct, true, p.version+1
+	p.version++
+	p.pct, p.moved = pct, p.version
 	if message != "" {
 		p.message, p.hasMessage = message, true
 	}
+	return nil
+}
+
+// LastCheckpoint decodes the last checkpoint of the task into v, a pointer: what any earlier attempt has saved. It returns false, and leaves
+// v unchanged, if there is none.
+func (a *Attempt) LastCheckpoint(v any) (ok bool, err error) {
+	if a.last == nil || len(a.last.Details) == 0 {
+		return false, nil
+	}
+	if err := json.Unmarshal(a.last.Details, v); err != nil {
+		return false, fmt.Errorf("lubdub: the last checkpoint: %w", err)
+	}
+	return true, nil
+}
+
+// Checkpoint saves how far the work is, as any value but nil that encoding/json encodes in at most 16 KiB, for the next attempt's
+// LastCheckpoint. It replaces a checkpoint that was not sent yet, is sent with the next heartbeat, and never waits. It fails if v cannot be
+// sent, or with the reason why the attempt is over.
+func (a *Attempt) Checkpoint(v any) error {
+	raw, err := rawJSON(v)
+	if err != nil {
+		return fmt.Errorf("lubdub: the checkpoint: %w", err)
+	}
+	var compact bytes.Buffer
+	if len(raw) > 0 {
+		_ = json.Compact(&compact, raw) // raw is JSON
+	}
+	switch n := compact.Len(); {
+	case n == 0 || compact.String() == "null":
+		return errors.New("lubdub: a checkpoint of null cannot be saved")
+	case n > maxCheckpoint:
+		return fmt.Errorf("lubdub: the checkpoint has %d bytes, and a server takes %d; put the data elsewhere and save where it is", n,
+			maxCheckpoint)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.ended(); err != nil {
+		return err
+	}
+	p := &a.progress
+	p.version++
+	p.checkpoint, p.saved = compact.Bytes(), p.version
 	return nil
 }
 
@@ -178,15 +231,21 @@ func (h held) AppendProgress(b []byte) ([]byte, uint64) {
 	return h.progress.append(b), h.progress.version
 }
 
+func (h held) Unsent() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.progress.unsent()
+}
+
 func (p *progress) append(b []byte) []byte {
-	if p.version == p.delivered {
-		return b
-	}
-	if p.hasPct {
+	if p.moved > p.delivered {
 		b = strconv.AppendFloat(append(b, `,"progressPct":`...), p.pct, 'g', -1, 64)
+		if p.hasMessage {
+			b = appendString(append(b, `,"message":`...), p.message)
+		}
 	}
-	if p.hasMessage {
-		b = appendString(append(b, `,"message":`...), p.message)
+	if p.saved > p.delivered {
+		b = append(append(b, `,"details":`...), p.checkpoint...)
 	}
 	return b
 }

@@ -151,7 +151,7 @@ func (a *Attempt) release(completes bool) {
 	a.beater.remove(a)
 }
 
-// send sends the last progress if no heartbeat has, and then the completion.
+// send sends the last progress and checkpoint if no heartbeat has, and then the completion.
 func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse, error) {
 	path := "/v1/tasks/" + seg(a.taskID)
 	if beat := a.lastBeat(); beat != nil {
@@ -189,11 +189,11 @@ func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse,
 	return &answer, nil
 }
 
-// lastBeat is a heartbeat with progress that no server has acknowledged; nil: none.
+// lastBeat is a heartbeat with the progress and checkpoint that no server has acknowledged; nil: none.
 func (a *Attempt) lastBeat() []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.progress.version == a.progress.delivered {
+	if !a.progress.unsent() {
 		return nil
 	}
 	return append(a.progress.append(fmt.Appendf(nil, `{"attempt":%d`, a.number)), '}')

@@ -158,7 +158,7 @@ func (w *Worker) appendInventory(b []byte) []byte {
 		comma, e.named, e.extendedBy = true, w.beats, w.beats
 		b = append(append(append(b, `{"taskId":"`...), e.taskID...), `","attempt":`...) // ids need no quoting
 		b = strconv.AppendInt(b, int64(e.number), 10)
-		if e.attempt != nil {
+		if e.version = 0; e.attempt != nil && len(b) < beats.MaxReports {
 			b, e.version = e.attempt.AppendProgress(b)
 		}
 		b = append(b, '}')

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/client"
+	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
@@ -142,20 +143,38 @@ func (w *Worker) giveBack() {
 	w.await(func() bool { return w.completing == 0 }, nil, nil)
 }
 
+// sendUnsent sends the progress and checkpoints of attempts that are given back, for the attempts after them.
+func (w *Worker) sendUnsent(unsent []beats.Attempt) {
+	if len(unsent) == 0 {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer w.clock.AfterFunc(lastWait, cancel)()
+	if err := beats.Client.Heartbeat(ctx, w.client, unsent); err != nil {
+		w.set.log.Warn("The last progress of tasks that are given back could not be sent", "tasks", len(unsent), "error", err)
+	}
+}
+
 // depart deregisters, and returns the result of Run.
 func (w *Worker) depart() error {
 	w.mu.Lock()
 	held, fatal, kept := w.held, w.fatal, w.kept
 	left := w.cut
+	var unsent []beats.Attempt
 	for _, e := range w.inventory {
 		if e.attempt == nil || !e.attempt.Over() {
 			left = append(left, e.taskID)
+		}
+		if e.attempt != nil && !e.attempt.Over() && e.attempt.Unsent() {
+			unsent = append(unsent, e.attempt)
 		}
 	}
 	slices.Sort(left)
 	w.mu.Unlock()
 	var err error
 	if !held {
+		w.sendUnsent(unsent)
 		err = w.deregister()
 	}
 	w.mu.Lock()

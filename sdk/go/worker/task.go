@@ -76,6 +76,16 @@ func (t *Task) Progress(pct float64, message string) error {
 // LastProgress returns the last progress that the previous attempt reported, and false without one.
 func (t *Task) LastProgress() (pct float64, message string, ok bool) { return t.attempt.LastProgress() }
 
+// Checkpoint saves how far the work is, as any value that encoding/json encodes in at most 16 KiB, for the next attempt's LastCheckpoint; it
+// never waits. The watchdog counts it as a sign of life.
+func (t *Task) Checkpoint(v any) error {
+	t.moved.Store(t.clock.Now().UnixNano())
+	return t.attempt.Checkpoint(v)
+}
+
+// LastCheckpoint decodes the last checkpoint that an earlier attempt of the task saved into v, a pointer. It returns false without one.
+func (t *Task) LastCheckpoint(v any) (ok bool, err error) { return t.attempt.LastCheckpoint(v) }
+
 // quiet returns for how long no progress was reported.
 func (t *Task) quiet() time.Duration { return t.clock.Now().Sub(time.Unix(0, t.moved.Load())) }
 

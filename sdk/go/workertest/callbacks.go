@@ -84,7 +84,7 @@ func (s *Server) authorize(id, token string, attempt int, gone int) (*task, *ref
 }
 
 // applyBeat applies a heartbeat of an attempt. The mutex is held.
-func (s *Server) applyBeat(t *task, pct *float64, message *string) {
+func (s *Server) applyBeat(t *task, pct *float64, message *string, details json.RawMessage) {
 	t.lastBeat = s.time.Now()
 	t.Beats++
 	t.State = v1.Running
@@ -93,6 +93,9 @@ func (s *Server) applyBeat(t *task, pct *float64, message *string) {
 	}
 	if message != nil {
 		t.Message = *message
+	}
+	if len(details) > 0 && string(details) != "null" {
+		t.Details = details
 	}
 	if t.cancelRequested && t.notifiedAt.IsZero() {
 		t.notifiedAt = t.lastBeat
@@ -109,17 +112,31 @@ func (s *Server) started(id, token string, body []byte) (any, *refuse) {
 	if bad != nil {
 		return nil, bad
 	}
-	s.applyBeat(t, nil, nil)
+	s.applyBeat(t, nil, nil, nil)
 	t.Beats--
 	return v1.StartedResponse{Acknowledged: true, ServerTime: v1.At(t.lastBeat), ShouldCancel: t.cancelRequested, CancelReason: t.why}, nil
 }
 
+// checkDetails refuses details that are too long.
+func checkDetails(field string, details json.RawMessage) *refuse {
+	var compact bytes.Buffer
+	if len(details) == 0 || json.Compact(&compact, details) == nil && compact.Len() <= 16<<10 {
+		return nil
+	}
+	bad := refusal(http.StatusBadRequest, v1.CodeInvalidRequest, field+" has more than 16384 bytes without whitespace")
+	bad.Field = field
+	return bad
+}
+
 func (s *Server) heartbeat(id, token string, r v1.HeartbeatRequest) (v1.HeartbeatResponse, *refuse) {
+	if bad := checkDetails("details", r.Details); bad != nil {
+		return v1.HeartbeatResponse{}, bad
+	}
 	t, bad := s.authorize(id, token, r.Attempt, http.StatusGone)
 	if bad != nil {
 		return v1.HeartbeatResponse{}, bad
 	}
-	s.applyBeat(t, r.ProgressPct, r.Message)
+	s.applyBeat(t, r.ProgressPct, r.Message, r.Details)
 	a := v1.HeartbeatResponse{
 		Acknowledged: true, ShouldCancel: t.cancelRequested, CancelReason: t.why, ServerTime: v1.At(t.lastBeat),
 		NextHeartbeatMs: s.envelope(t).HeartbeatIntervalMs,

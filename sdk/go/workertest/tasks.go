@@ -35,6 +35,8 @@ type Task struct {
 	Beats       int
 	ProgressPct float64
 	Message     string
+	// Details are the last checkpoint of any attempt.
+	Details json.RawMessage
 	// Reason is why the server ended it.
 	Reason string
 	Output json.RawMessage
@@ -142,10 +144,10 @@ func msOr(ms *int64, otherwise time.Duration) time.Duration {
 
 // dispatch starts the next attempt. The mutex is held.
 func (s *Server) dispatch(t *task, worker string) {
-	if t.Attempt > 0 && t.ProgressPct > 0 {
+	if t.Attempt > 0 && (t.ProgressPct > 0 || t.Details != nil) {
 		pct, _ := json.Marshal(t.ProgressPct)
 		message, _ := json.Marshal(t.Message)
-		t.last = &v1.Progress{ProgressPct: pct, Message: message}
+		t.last = &v1.Progress{ProgressPct: pct, Message: message, Details: t.Details}
 	}
 	t.Attempt++
 	t.State, t.WorkerID, t.Beats, t.Reason = v1.Dispatched, worker, 0, ""

@@ -182,6 +182,11 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 		return nil, refusal(http.StatusBadRequest, v1.CodeInvalidRequest, "deltas need seq")
 	}
 	w.lastBeat = s.time.Now()
+	for i, item := range r.Tasks {
+		if bad := checkDetails(fmt.Sprintf("tasks[%d].details", i), item.Details); bad != nil {
+			return nil, bad
+		}
+	}
 	w.Beats++
 	newer := r.Seq == nil || *r.Seq > w.seq
 	if r.Seq != nil && newer {
@@ -200,7 +205,7 @@ func (s *Server) workerBeat(id, token string, body []byte) (any, *refuse) {
 	for _, item := range r.Tasks {
 		t, bad := s.authorize(item.TaskID, "worker/"+id, item.Attempt, http.StatusGone)
 		if bad == nil {
-			s.applyBeat(t, item.ProgressPct, item.Message)
+			s.applyBeat(t, item.ProgressPct, item.Message, item.Details)
 			continue
 		}
 		a.LostTasks = append(a.LostTasks, v1.LostTask{TaskID: item.TaskID, Attempt: item.Attempt, Error: bad.Error.Error})

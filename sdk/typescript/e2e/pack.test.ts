@@ -81,6 +81,8 @@ export async function made(): Promise<string> {
 const given = `declare const rows: string[];
 declare const envelope: TaskEnvelope;
 type Mail = { to: string };
+type Film = { frames: number };
+declare function render(film: Film, frame: number, options: { signal: AbortSignal }): Promise<void>;
 declare function load(row: string, options: { signal: AbortSignal }): Promise<void>;
 declare function send(mail: Mail, options: { signal: AbortSignal }): Promise<string>;
 declare function isUnsubscribed(address: string): Promise<boolean>;

@@ -7,9 +7,10 @@ import type { Endpoints } from './endpoints.js';
 import type { Exchange } from './exchange.js';
 import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
-import { completionOf, cutMessage, endingOf, Failure, meansStopped } from './failure.js';
+import { checkpointOf, completionOf, cutMessage, endingOf, Failure, meansStopped } from './failure.js';
 import type { AttemptListener, Hub } from './beats/hub.js';
 import type { Limits, ProgressUpdate } from './beats/messages.js';
+import { beatOf } from './beats/reports.js';
 import { type Expiry, persist, type Persistence, sendCompletion } from './persist.js';
 import { Stuck, TaskTimeout } from './worker/ends.js';
 import type { CompletedRequest, CompletedResponse, StartedResponse, TaskEnvelope } from './types.js';
@@ -37,7 +38,7 @@ export interface Holder {
   exchange: Exchange;
 }
 
-/** The minimum pause between two progress updates, in ms; later progress replaces earlier. */
+/** The minimum pause between two updates of one kind, in ms; a later one replaces an earlier one. */
 const passEvery = 100;
 
 /** The pause between two checks of a strict lease, in ms. */
@@ -72,8 +73,8 @@ export class Attempt {
   #phase: 'starting' | 'running' | 'ending' | 'over' = 'starting';
   #end: AttemptEnd | ClosedError | undefined; // why it is no longer ours
   #cancelled: Cancelled | undefined;
-  #update: ProgressUpdate | undefined; // progress that was not passed on yet
-  #passed = -Infinity; // when progress was last passed on
+  #update: ProgressUpdate | undefined; // progress and a checkpoint that were not passed on yet
+  #passed = { progress: -Infinity, checkpoint: -Infinity }; // when each was last passed on
   #passing = false; // a timer for it is set
   #timers = new Set<{ cancel(): void }>();
   #report: Promise<CompletedResponse> | undefined;
@@ -114,8 +115,13 @@ export class Attempt {
 
   /** The last progress that the previous attempt reported; undefined if there was none. */
   get lastProgress(): { progressPct: number; message: string } | undefined {
-    const last = this.envelope.lastProgress;
-    return last ? { progressPct: last.progressPct ?? 0, message: last.message ?? '' } : undefined;
+    const { progressPct = null, message = null } = this.envelope.lastProgress ?? {};
+    return progressPct === null && message === null ? undefined : { progressPct: progressPct ?? 0, message: message ?? '' };
+  }
+
+  /** The last checkpoint of the task, whichever of the earlier attempts set it; undefined if there was none. */
+  get lastCheckpoint(): unknown {
+    return this.envelope.lastProgress?.details ?? undefined;
   }
 
   /** The W3C trace context of the task; empty: none. */
@@ -130,12 +136,18 @@ export class Attempt {
   progress(pct: number, message?: string): void {
     if (!(pct >= 0 && pct <= 100)) throw new UsageError(`lubdub: progress ${pct} is not between 0 and 100`);
     this.#throwIfOver();
-    const update: ProgressUpdate = message === undefined ? { pct } : { pct, message: cutMessage(message) };
-    this.#update = { ...this.#update, ...update };
-    if (this.#phase === 'starting') return;
-    const now = this.#client.clock.now();
-    if (now - this.#passed >= passEvery) return this.#pass();
-    if (!this.#passing) this.#passLater(passEvery - (now - this.#passed));
+    this.#passOn('progress', message === undefined ? { pct } : { pct, message: cutMessage(message) });
+  }
+
+  /**
+   * Sets a checkpoint, from which the next attempt of the task can continue: any JSON but null, of at most 16 KiB. It is encoded at once,
+   * replaces a checkpoint that was not sent yet, is sent with the next heartbeat, and never waits. It throws a UsageError if the value
+   * cannot be a checkpoint, or the reason why the attempt is over.
+   */
+  checkpoint(value: unknown): void {
+    const details = checkpointOf(value);
+    this.#throwIfOver();
+    this.#passOn('checkpoint', { details });
   }
 
   /**
@@ -426,11 +438,22 @@ export class Attempt {
     });
   }
 
-  /** Passes the progress on to the heartbeats. */
+  /** Passes a report on, at once if its kind was not passed on recently: the handler may block the event loop afterwards. */
+  #passOn(kind: 'progress' | 'checkpoint', update: ProgressUpdate): void {
+    this.#update = { ...this.#update, ...update };
+    if (this.#phase === 'starting') return;
+    const since = this.#client.clock.now() - this.#passed[kind];
+    if (since >= passEvery) return this.#pass();
+    if (!this.#passing) this.#passLater(passEvery - since);
+  }
+
+  /** Passes progress and the checkpoint on to the heartbeats. */
   #pass(): void {
     const update = this.#update!;
+    const now = this.#client.clock.now();
     this.#update = undefined;
-    this.#passed = this.#client.clock.now();
+    if (update.pct !== undefined) this.#passed.progress = now;
+    if (update.details !== undefined) this.#passed.checkpoint = now;
     this.#hub.progress(this.#key, update);
   }
 
@@ -442,7 +465,7 @@ export class Attempt {
   async #send(body: string, signal?: AbortSignal): Promise<CompletedResponse> {
     const { update, reported } = await this.#hub.release(this.#key, this.#update);
     if (reported) return this.#reported();
-    const progress = update && { attempt: this.number, progressPct: update.pct, message: update.message };
+    const progress = update && beatOf({ attempt: this.number }, update);
     const call = { base: this.#base, token: this.#token, signal: signal ?? this.#holder?.over };
     const exchange = signal ? undefined : this.#holder?.exchange;
     const exchanged = exchange && (() => exchange.complete(this.#base, this.taskId, body));

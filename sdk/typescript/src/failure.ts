@@ -11,6 +11,9 @@ const maxCompletion = 256 << 10;
 /** The limit of a progress message, in bytes of JSON. */
 const maxMessage = 1024;
 
+/** The limit of a checkpoint, in bytes of JSON. */
+const maxCheckpoint = 16 << 10;
+
 /** The longest time until the next attempt, in ms: 366 days. */
 const maxDelay = 31_622_400_000;
 
@@ -134,6 +137,22 @@ export function completionOf(request: CompletedRequest): string {
   if (size <= maxCompletion) return body;
   throw new OutputError(
     `lubdub: the completion has ${size} bytes, and a server takes ${maxCompletion}; put the output elsewhere and send where it is`,
+  );
+}
+
+/** Encodes a checkpoint. */
+export function checkpointOf(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value, finite);
+  } catch (cause) {
+    throw new UsageError(`lubdub: the checkpoint is not JSON: ${textOf(cause)}`, { cause });
+  }
+  if (text === undefined || text === 'null') throw new UsageError('lubdub: the checkpoint has no value; set any JSON but null');
+  const size = Buffer.byteLength(text);
+  if (size <= maxCheckpoint) return text;
+  throw new UsageError(
+    `lubdub: the checkpoint has ${size} bytes, and a server takes ${maxCheckpoint}; put the data elsewhere and set where it is`,
   );
 }
 

@@ -24,19 +24,19 @@ export interface Persistence {
   instead?(): Promise<unknown>;
 }
 
-/** Sends the last progress of an attempt, if no heartbeat has, and then its completion, until it is answered. */
+/** Sends the last progress and checkpoint of an attempt, if no heartbeat has, and then its completion, until it is answered. */
 export async function sendCompletion(
   caller: Caller,
   taskId: string,
   body: string,
-  progress: object | undefined,
+  progress: string | undefined,
   call: Pick<Call, 'base' | 'token' | 'signal'>,
   persistence: Persistence,
   exchanged?: () => Promise<CompletedResponse | undefined>,
 ): Promise<CompletedResponse> {
   const path = `/v1/tasks/${seg(taskId)}/`;
   if (progress) {
-    const beat = { ...call, method: 'POST', path: path + 'heartbeat', body: JSON.stringify(progress) };
+    const beat = { ...call, method: 'POST', path: path + 'heartbeat', body: progress };
     await persist(caller, beat, persistence).catch((error: unknown) => {
       if (mayRetry(error) || endOfError(error) || call.signal?.aborted) throw error;
     });

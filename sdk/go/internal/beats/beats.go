@@ -27,15 +27,20 @@ type Holder interface {
 	Lease() time.Duration
 }
 
+// MaxReports is the length at which a heartbeat's body takes no more progress and checkpoints; they are sent with the next.
+const MaxReports = 1 << 20
+
 // Attempt is what a holder needs of an attempt. Its methods do not block.
 type Attempt interface {
 	// Name is the task's id and the attempt's number.
 	Name() (taskID string, attempt int)
 	// Interval is how often the attempt needs a heartbeat; 0: as often as its worker.
 	Interval() time.Duration
-	// AppendProgress appends the fields of its progress, each with a comma before it. They count as sent once Accepted is called with the
-	// returned version.
+	// AppendProgress appends the fields of its progress and checkpoint, each with a comma before it. They count as sent once Accepted is
+	// called with the returned version.
 	AppendProgress(b []byte) (out []byte, version uint64)
+	// Unsent reports that it has progress or a checkpoint that no accepted heartbeat has sent.
+	Unsent() bool
 	// Accepted is called when a heartbeat that was sent at that time was accepted.
 	Accepted(sent time.Time, lease time.Duration, version uint64)
 	// Cancel is called when cancellation was requested.

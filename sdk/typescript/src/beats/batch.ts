@@ -6,6 +6,7 @@ import { mayRetry, retryAfterOf } from '../errors.js';
 import type { Outage } from '../outage.js';
 import { Free, type Held } from './held.js';
 import type { Emit } from './messages.js';
+import { bodyOf } from './reports.js';
 import { takeResults } from './results.js';
 
 /** Heartbeats per request. */
@@ -116,8 +117,7 @@ export class Batch {
     let pause = 0;
     try {
       const limitMs = Math.min(this.#caller.set.timeoutMs, ...batch.map((held) => held.timeout / 3));
-      const body = JSON.stringify({ heartbeats: batch.map((held) => ({ ...held.beat(), taskToken: held.token })) });
-      const call = { method: 'POST', path: '/v1/heartbeats', base: this.#base, open: true, body, limitMs, tries: 1 };
+      const call = { method: 'POST', path: '/v1/heartbeats', base: this.#base, open: true, body: bodyOf(batch), limitMs, tries: 1 };
       const taken = takeResults(batch, await this.#caller.do(call), sent, read(clock), this.#emit);
       for (const held of taken.answered) this.#again(held, sent);
       ({ pause, left } = taken);

@@ -5,6 +5,7 @@ import type { Expiry } from '../persist.js';
 import type { TaskError } from '../types.js';
 import { Stuck, TaskTimeout } from '../worker/ends.js';
 import type { Emit, Hold, ProgressUpdate } from './messages.js';
+import { beatOf, sizeOf } from './reports.js';
 
 /** An attempt in the heartbeat loop. */
 export class Held {
@@ -23,15 +24,14 @@ export class Held {
   #late = false; // its task timeout has passed
   #moved: number; // when progress was last reported
 
-  #update: ProgressUpdate | undefined; // replaces progress that was not sent yet
-  #version = 0; // of the reported progress
-  #delivered = 0; // the version that a server has acknowledged
+  #unsent: ProgressUpdate = {}; // reported, and not acknowledged by a server
+  #sending: ProgressUpdate = {}; // what of it the request in flight includes
 
   // For the heartbeat loop.
   due = 0;
   fresh = true; // no heartbeat was sent yet
   busy = false; // a request in flight includes it
-  sending = 0; // the version of the progress in that request
+  waits = 0; // how many requests had no room for its report
 
   constructor(hold: Hold, emit: Emit) {
     this.hold = hold;
@@ -46,31 +46,27 @@ export class Held {
 
   report(update: ProgressUpdate, now: number): void {
     this.#moved = now;
-    this.#update = { ...this.#update, ...update };
-    this.#version++;
+    this.#unsent = { ...this.#unsent, ...update };
   }
 
-  /** Progress that no server has acknowledged; undefined: none. */
+  /** What no server has acknowledged; undefined: nothing. */
   get unacknowledged(): ProgressUpdate | undefined {
-    return this.#version === this.#delivered ? undefined : this.#update;
+    return Object.keys(this.#unsent).length > 0 ? this.#unsent : undefined;
   }
 
-  /** The attempt's item in a heartbeat. */
-  beat(): { taskId: string; attempt: number; progressPct?: number; message?: string } {
-    this.sending = this.#version;
+  /** Puts what no server has acknowledged into the next heartbeat if that has room for it; returns the bytes that it takes. */
+  pack(room: number): number {
+    const size = sizeOf(this.#unsent);
+    const fits = size <= room;
+    this.#sending = fits ? this.#unsent : {};
+    this.waits = fits ? 0 : this.waits + 1;
+    return fits ? size : 0;
+  }
+
+  /** The attempt's item in a heartbeat, with what pack has put into it. */
+  beat(more: { taskToken?: string } = {}): string {
     const { taskId, attempt } = this.hold;
-    const update = this.unacknowledged;
-    return {
-      taskId,
-      attempt,
-      ...(update && { progressPct: update.pct }),
-      ...(update?.message !== undefined && { message: update.message }),
-    };
-  }
-
-  /** The next heartbeat lists it without its progress. */
-  skipProgress(): void {
-    this.sending = this.#delivered;
+    return beatOf({ taskId, attempt, ...more }, this.#sending);
   }
 
   /**
@@ -81,7 +77,8 @@ export class Held {
     if (lease > 0 && !this.hold.own) this.timeout = lease;
     const left = Math.max(0, 1 - elapsed(this.accepted, now) / this.timeout);
     if (sent.mono > this.accepted.mono) this.accepted = sent;
-    this.#delivered = Math.max(this.#delivered, this.sending);
+    const sentNow = ([name, value]: [string, unknown]) => this.#sending[name as keyof ProgressUpdate] === value;
+    this.#unsent = Object.fromEntries(Object.entries(this.#unsent).filter((entry) => !sentNow(entry)));
     this.warned = false;
     if (this.hold.strict) this.#emit({ is: 'accepted', key: this.hold.key, sent, timeoutMs: this.timeout });
     return left;

@@ -6,10 +6,11 @@ import type { ClaimRequest, CompletedResponse, TaskEnvelope } from '../types.js'
 
 // The messages between the program's main thread and the heartbeat thread. All of them can be cloned.
 
-/** Reported progress. */
+/** Reported progress, and a checkpoint as JSON text; what is absent was not reported. */
 export interface ProgressUpdate {
-  pct: number;
+  pct?: number;
   message?: string;
+  details?: string;
 }
 
 /** An attempt that needs heartbeats. */

@@ -1,5 +1,5 @@
 import { type Caller, seg } from '../call.js';
-import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
+import { backoff, type Moment, read, sleep, spread, type Timer } from '../clock.js';
 import { Endpoints } from '../endpoints.js';
 import { ApiError, copyOf, errorOf, isGone, isHeld, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
 import { completionOf, textOf } from '../failure.js';
@@ -7,9 +7,11 @@ import { sendCompletion } from '../persist.js';
 import type { Outage } from '../outage.js';
 import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../answers.js';
 import type { TaskError } from '../types.js';
+import { deadline } from '../worker/changes.js';
 import { claimUntilAnswered } from './claim.js';
 import { Free, type Held, lookEvery } from './held.js';
 import type { Claimed, ClaimCommand, Emit, Session, Work } from './messages.js';
+import { beatOf, bodyOf, share } from './reports.js';
 import { takeResults } from './results.js';
 
 /** Heartbeats per request. */
@@ -17,6 +19,9 @@ const maxBatch = 1000;
 
 /** The limit of a stopping worker's calls, in ms. */
 const lastCallLimit = 5000;
+
+/** How often it tries to send the last progress of an attempt. */
+const lastTries = 4;
 
 /** An attempt in the inventory. */
 interface Entry {
@@ -130,7 +135,7 @@ export class WorkerBeats {
     await this.#free.until(() => !this.#beating || entry.named !== this.#beats);
   }
 
-  /** Stops the heartbeats when none is in flight. */
+  /** Stops the heartbeats when none is in flight, and sends what they have not. */
   async leave(): Promise<void> {
     this.#over = true;
     this.#outage.gone(this);
@@ -141,10 +146,26 @@ export class WorkerBeats {
     await this.#deliver();
   }
 
-  /** Sends progress that no heartbeat has sent yet: the next attempt is given it. */
+  /**
+   * Sends progress and checkpoints that no heartbeat has sent yet: the next attempts are given them. They go in separate heartbeats, since
+   * the worker's next one may have to omit its inventory, and with the worker's token, since that of a task is not renewed.
+   */
   async #deliver(): Promise<void> {
-    const isUnsaid = [...this.#entries.values()].some(({ held }) => held && !held.ended && held.unacknowledged);
-    if (isUnsaid && this.#session && this.#failures === 0) await this.#beat(this.#session, read(this.#caller.set.clock));
+    const token = this.#session?.token;
+    const late = deadline(this.#caller.set.clock, lastCallLimit, new Error(`no answer within ${lastCallLimit} ms`));
+    const send = async ({ taskId, attempt, held }: Entry) => {
+      if (!token || !held?.unacknowledged || held.ended || this.#caller.closing.aborted) return;
+      const path = `/v1/tasks/${seg(taskId)}/heartbeat`;
+      const body = beatOf({ attempt }, held.unacknowledged);
+      try {
+        await this.#caller.do({ method: 'POST', path, token, body, tries: lastTries, signal: late.signal });
+      } catch (error) {
+        const fields = { taskId, attempt, error: textOf(error) };
+        this.#emit({ is: 'log', level: 'warn', message: 'The last progress of a task was not sent', fields });
+      }
+    };
+    await Promise.all([...this.#entries.values()].map(send));
+    late.cancel();
   }
 
   /** Announces the drain. */
@@ -154,7 +175,7 @@ export class WorkerBeats {
 
   /** Stops the heartbeats and deregisters; returns the ids of the tasks that go back to the queue. */
   async quit(): Promise<string[]> {
-    void this.leave();
+    await Promise.race([this.leave(), sleep(this.#caller.set.clock, lastCallLimit)]);
     await this.#part('deregister').catch(() => {});
     return [...this.#entries.values()].filter(({ held }) => !held?.ended).map(({ taskId }) => taskId);
   }
@@ -207,9 +228,9 @@ export class WorkerBeats {
     this.end(key, false);
     const completedAt = new Date(clock.wall()).toISOString();
     const body = completionOf({ attempt, completedAt, workerId: this.#workerId, outcome: 'FAILED', error });
-    const progress = held.unacknowledged && { attempt, progressPct: held.unacknowledged.pct, message: held.unacknowledged.message };
     try {
       await this.remove(key);
+      const progress = held.unacknowledged && beatOf({ attempt }, held.unacknowledged);
       const call = { base: new Endpoints(limits!.urls), token: held.token, signal: this.#leaving.signal };
       const persistence = { expires: () => held.expires, other: () => this.#session?.token, leaseMs: held.timeout };
       const answer = await sendCompletion(this.#caller, taskId, body, progress, call, persistence);
@@ -229,16 +250,18 @@ export class WorkerBeats {
       failed: this.#work.failed - this.#counted.failed,
     };
     const { seq, completed, failed } = this.#unanswered;
-    const tasks: object[] = [];
-    for (const entry of this.#entries.values()) {
-      if (entry.held?.ended) continue;
-      entry.named = this.#beats;
-      if (isInventory) tasks.push(entry.held?.beat() ?? { taskId: entry.taskId, attempt: entry.attempt });
-      else entry.held?.skipProgress();
+    const counts = JSON.stringify({ seq, activeCount: this.#work.active, completedDelta: completed, failedDelta: failed });
+    const listed = [...this.#entries.values()].filter(({ held }) => !held?.ended);
+    const carried = listed.flatMap(({ held }) => held ?? []);
+    for (const entry of listed) entry.named = this.#beats;
+    if (!isInventory) {
+      for (const held of carried) held.pack(0); // its progress waits
+      return counts;
     }
-    if (isInventory) for (const key of this.#ending.keys()) this.#ending.set(key, true);
-    const inventory = isInventory ? { tasks } : {};
-    return JSON.stringify({ seq, activeCount: this.#work.active, completedDelta: completed, failedDelta: failed, ...inventory });
+    share(carried);
+    for (const key of this.#ending.keys()) this.#ending.set(key, true);
+    const tasks = listed.map(({ taskId, attempt, held }) => held?.beat() ?? JSON.stringify({ taskId, attempt }));
+    return `${counts.slice(0, -1)},"tasks":[${tasks.join()}]}`;
   }
 
   async #beat(session: Session, sent: Moment): Promise<void> {
@@ -283,9 +306,9 @@ export class WorkerBeats {
       if (this.#session !== session || batch.length === 0) return;
       const sent = read(clock);
       const limitMs = Math.min(timeoutMs, ...batch.map((held) => held.timeout / 3));
-      const body = JSON.stringify({ heartbeats: batch.map((held) => ({ ...held.beat(), taskToken: held.token })) });
+      const call = { method: 'POST', path: '/v1/heartbeats', open: true, body: bodyOf(batch), limitMs, tries: 1 };
       try {
-        const answer = await this.#caller.do({ method: 'POST', path: '/v1/heartbeats', open: true, body, limitMs, tries: 1 });
+        const answer = await this.#caller.do(call);
         const taken = takeResults(batch, answer, sent, read(clock), this.#emit);
         left.push(...taken.left);
         if (taken.pause > 0) this.#until = Math.max(this.#until, clock.now() + taken.pause);

@@ -2,6 +2,7 @@ import type {
   ClaimRequest,
   CreateTaskRequest,
   HeartbeatItem,
+  Progress,
   RegisterWorkerRequest,
   State,
   TaskEnvelope,
@@ -14,13 +15,16 @@ import { type Completion, type FakeRequest, isOver, Refusal, type TaskRecord, ti
 /** The allowed fields of bodies; others are refused, so that a test notices them. */
 const known: Record<string, string[]> = {
   started: ['attempt', 'workerId', 'startedAt'],
-  heartbeat: ['attempt', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
-  item: ['taskId', 'attempt', 'taskToken', 'workerId', 'heartbeatAt', 'progressPct', 'message'],
+  heartbeat: ['attempt', 'workerId', 'heartbeatAt', 'progressPct', 'message', 'details'],
+  item: ['taskId', 'attempt', 'taskToken', 'workerId', 'heartbeatAt', 'progressPct', 'message', 'details'],
   completed: 'attempt workerId completedAt outcome delayMs output metrics error cancelledDuringPhase partialProgress'.split(' '),
   beat: ['activeCount', 'seq', 'completedDelta', 'failedDelta', 'tasks'],
   wait: ['taskIds', 'waitMs'],
   claim: ['types', 'max', 'waitMs', 'claimId', 'start'], // start is ignored, as by an older server
 };
+
+/** The limit of a checkpoint, in bytes of JSON. */
+const maxDetails = 16 << 10;
 
 /** The routes of the test server. */
 export class Routes {
@@ -100,6 +104,7 @@ export class Routes {
       beats: 0,
       progressPct: undefined,
       message: undefined,
+      details: undefined,
       reason: '',
       output: undefined,
       error: undefined,
@@ -142,7 +147,9 @@ export class Routes {
 
   /** Starts the next attempt. */
   dispatch(task: TaskRecord, workerId: string): void {
-    if (task.progressPct !== undefined) task.last = { progressPct: task.progressPct, message: task.message ?? null };
+    const { progressPct = null, message = null } = task;
+    const checkpoint = task.details === undefined ? {} : { details: task.details as Progress['details'] };
+    if (progressPct !== null || checkpoint.details !== undefined) task.last = { progressPct, message, ...checkpoint };
     const now = this.#clock.now();
     Object.assign(task, {
       attempt: task.attempt + 1,
@@ -272,12 +279,13 @@ export class Routes {
     return task;
   }
 
-  #applyBeat(task: TaskRecord, body: { progressPct?: number | null; message?: string | null }): void {
+  #applyBeat(task: TaskRecord, body: { progressPct?: number | null; message?: string | null; details?: unknown }): void {
     task.lastBeat = this.#clock.now();
     task.beats++;
     task.state = 'RUNNING';
     task.progressPct = body.progressPct ?? task.progressPct;
     task.message = body.message ?? task.message;
+    task.details = body.details ?? task.details;
     if (task.cancelRequested) task.notifiedAt ??= task.lastBeat;
     this.change();
   }
@@ -291,6 +299,7 @@ export class Routes {
 
   #heartbeat(id: string, token: string, body: Omit<HeartbeatItem, 'taskId'>): object {
     const task = this.#authorize(id, token, body.attempt, 410);
+    checkDetails(body.details, 'details');
     this.#applyBeat(task, body);
     const nextHeartbeatMs = this.envelope(task).heartbeatIntervalMs;
     return { acknowledged: true, shouldCancel: task.cancelRequested, cancelReason: task.why, serverTime: this.#iso(), nextHeartbeatMs };
@@ -385,6 +394,7 @@ export class Routes {
 
   #workerBeat(id: string, token: string, body: WorkerHeartbeatRequest): object {
     const worker = this.#worker(id, token);
+    body.tasks?.forEach(({ details }, i) => checkDetails(details, `tasks[${i}].details`));
     worker.lastBeat = this.#clock.now();
     worker.beats++;
     if ((body.seq ?? 0) > worker.seq) {
@@ -512,15 +522,21 @@ export class Routes {
   #shown(id: string): object {
     const task = this.#tasks.get(id);
     if (!task) throw new Refusal(404, 'task_not_found', 'no such task');
-    const { taskId, state, attempt, workerId, request, output = null, error = null } = task;
+    const { taskId, state, attempt, workerId, request, details, output = null, error = null } = task;
     const ends = { reason: task.reason || (state === 'FAILED' ? 'WORKER_REPORTED' : null), cancelReason: task.why || null };
-    return { taskId, state, attempt, workerId, queue: request.queue ?? null, type: request.type ?? null, ...ends, output, error };
+    return { taskId, state, attempt, workerId, queue: request.queue ?? null, type: request.type ?? null, details, ...ends, output, error };
   }
 }
 
 /** The identity of a worker across registrations. */
 export function identityOf({ queue, machineId, name, pid }: RegisterWorkerRequest): string {
   return JSON.stringify([queue, machineId, name || pid]);
+}
+
+/** Refuses a checkpoint that is too long. */
+function checkDetails(details: unknown, field: string): void {
+  if (Buffer.byteLength(JSON.stringify(details ?? null)) <= maxDetails) return;
+  throw new Refusal(400, 'invalid_request', `${field} has more than ${maxDetails} bytes without whitespace`, { field });
 }
 
 function checked<T extends object>(what: string, body: T): T {

@@ -1,4 +1,4 @@
-import type { CompletedRequest, CreateTaskRequest, RegisterWorkerRequest, State, TaskError } from '../types.js';
+import type { CompletedRequest, CreateTaskRequest, Progress, RegisterWorkerRequest, State, TaskError } from '../types.js';
 
 /** The state of a task. */
 export interface FakeTask {
@@ -10,6 +10,8 @@ export interface FakeTask {
   beats: number;
   progressPct: number | undefined;
   message: string | undefined;
+  /** The last checkpoint of any attempt. */
+  details: unknown;
   /** Why the server ended it; empty: it did not. */
   reason: string;
   output: unknown;
@@ -56,7 +58,7 @@ export interface TaskRecord extends FakeTask {
   why: string;
   notifiedAt: number | undefined; // when its worker was notified
   completion: { raw: string; answer: object } | undefined; // the last accepted one
-  last: { progressPct: number | null; message: string | null } | undefined;
+  last: Progress | undefined;
 }
 
 export interface WorkerRecord extends Omit<FakeWorker, 'held'> {

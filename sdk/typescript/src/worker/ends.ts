@@ -17,7 +17,7 @@ export class TaskTimeout extends WorkerEnd {
   }
 }
 
-/** The task has reported no progress for watchdogMs. It has already failed. */
+/** The task has reported no progress and set no checkpoint for watchdogMs. It has already failed. */
 export class Stuck extends WorkerEnd {
   override readonly name = 'Stuck';
   constructor(ms: number) {

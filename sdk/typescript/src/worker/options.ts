@@ -37,7 +37,7 @@ export interface WorkerOptions {
    * period of the process, such as Kubernetes' terminationGracePeriodSeconds; this is checked if TERMINATION_GRACE_PERIOD_SECONDS is set.
    */
   hardStopMs?: number;
-  /** Ends tasks that report no progress for this many ms: they fail as TIMEOUT. By default off. */
+  /** Ends tasks that report no progress and set no checkpoint for this many ms: they fail as TIMEOUT. By default off. */
   watchdogMs?: number;
   /**
    * Answers GET on a port: 200 while the heartbeat loop is on time, 503 when it is not. The server probes the url before it declares the

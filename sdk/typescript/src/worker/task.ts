@@ -47,6 +47,11 @@ export class Task<In = unknown> {
     return this.#attempt.lastProgress;
   }
 
+  /** The last checkpoint of the task, whichever of the earlier attempts set it; undefined if there was none. */
+  get lastCheckpoint(): unknown {
+    return this.#attempt.lastCheckpoint;
+  }
+
   /** When the server takes the worker's tasks back, if it drains the worker with a deadline. */
   get drainDeadline(): Date | undefined {
     return this.#drainBy();
@@ -55,6 +60,14 @@ export class Task<In = unknown> {
   /** Reports progress, 0 to 100, and a message; it never waits. It resets the watchdog. */
   progress(pct: number, message?: string): void {
     this.#attempt.progress(pct, message);
+  }
+
+  /**
+   * Sets a checkpoint, from which the next attempt of the task can continue: any JSON but null, of at most 16 KiB, as it is now. It never
+   * waits, and resets the watchdog. It throws a UsageError if the value cannot be a checkpoint.
+   */
+  checkpoint(value: unknown): void {
+    this.#attempt.checkpoint(value);
   }
 }
 

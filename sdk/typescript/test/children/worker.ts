@@ -7,6 +7,8 @@ const print = (line: string) => writeSync(1, line + '\n');
 const logger = { debug() {}, info: print, warn: print, error: print };
 const worker = new Worker('default', { ...(JSON.parse(options) as WorkerOptions), logger });
 worker.handle('block', (task) => {
+  task.progress(1);
+  task.checkpoint({ blocked: task.id });
   print(`blocked ${task.id}`);
   while (!file || !existsSync(file)); // without yielding
   return task.attempt;
