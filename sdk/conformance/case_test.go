@@ -174,6 +174,7 @@ type ExpectTask struct {
 	Endings     int              `json:"endings"`
 	Progress    json.RawMessage  `json:"progress"` // the last that arrived
 	Saw         json.RawMessage  `json:"saw"`      // what arrived before the completion, in its order
+	Details     json.RawMessage  `json:"details"`  // all that arrived, in their order
 	Accepted    int              `json:"accepted"` // beats at the least
 	Settled     json.RawMessage  `json:"settled"`  // these fields
 	Listed      bool             `json:"listed"`   // from the second beat after its claim was answered

@@ -36,6 +36,7 @@ type task struct {
 	request     v1.CompletedRequest
 	arrived     int // completions
 	progress    []v1.HeartbeatRequest
+	details     []any
 	accepted    int
 }
 
@@ -191,7 +192,7 @@ func (s *server) beat(w *workerState, x *exchange) *reply {
 			a.LostTasks = append(a.LostTasks, v1.LostTask{TaskID: t.id, Attempt: item.Attempt, Error: t.ending.Error})
 			continue
 		}
-		t.note(v1.HeartbeatRequest{ProgressPct: item.ProgressPct, Message: item.Message})
+		t.note(v1.HeartbeatRequest{ProgressPct: item.ProgressPct, Message: item.Message, Details: item.Details})
 		if t.cancelled {
 			a.CancelTasks = append(a.CancelTasks, v1.CancelTask{TaskID: t.id, Attempt: item.Attempt, Reason: &t.why})
 		}
@@ -226,8 +227,13 @@ func (s *server) count(w *workerState, r *v1.WorkerHeartbeatRequest) {
 	}
 }
 
-// note keeps the progress of a beat.
+// note keeps the progress and details of a beat.
 func (t *task) note(r v1.HeartbeatRequest) {
+	if r.Details != nil {
+		var value any
+		_ = json.Unmarshal(r.Details, &value)
+		t.details = append(t.details, value)
+	}
 	if r.ProgressPct != nil || r.Message != nil {
 		t.progress = append(t.progress, r)
 	}

@@ -107,6 +107,19 @@ func dropsProgress(c *call) (*reply, error) {
 	return a, err
 }
 
+func dropsCheckpoints(c *call) (*reply, error) {
+	for _, item := range append(append(list(c.in, "heartbeats"), list(c.in, "tasks")...), c.in) {
+		delete(item, "details")
+	}
+	a, err := c.send()
+	if err == nil {
+		for _, item := range list(a.out, "tasks") {
+			delete(item, "lastProgress")
+		}
+	}
+	return a, err
+}
+
 func beatAfterCompletion(c *call) (*reply, error) {
 	a, err := c.send()
 	if c.kind == "completed" {

@@ -53,6 +53,7 @@ var known = map[string]fault{
 	"never-completes":         without("completed"),
 	"keeps-interval":          keepsInterval,
 	"drops-progress":          dropsProgress,
+	"drops-checkpoints":       dropsCheckpoints,
 	"beat-after-completion":   beatAfterCompletion,
 	"other-body":              rewrites("completed", "workerId"),
 	"new-claim-id":            rewrites("claim", "claimId"),

@@ -17,6 +17,7 @@ import (
 // step is one thing that a handler does.
 type step struct {
 	Progress      []any           `json:"progress"`
+	Checkpoint    json.RawMessage `json:"checkpoint"`
 	Gate          string          `json:"gate"`
 	UntilEnded    bool            `json:"untilEnded"`
 	Sleep         int64           `json:"sleep"`
@@ -51,7 +52,11 @@ type attempt struct {
 	*runner
 	ctx      context.Context
 	envelope *v1.TaskEnvelope
-	progress func(pct float64, message string) error
+	progress interface {
+		Progress(pct float64, message string) error
+		Checkpoint(v any) error
+		LastCheckpoint(v any) (bool, error)
+	}
 
 	once sync.Once // of the end of its context
 	over chan struct{}
@@ -59,14 +64,18 @@ type attempt struct {
 
 // handle is the handler of every type.
 func (r *runner) handle(ctx context.Context, t *worker.Task) (any, error) {
-	return r.do(&attempt{ctx: ctx, envelope: t.Envelope, progress: t.Progress})
+	return r.do(&attempt{ctx: ctx, envelope: t.Envelope, progress: t})
 }
 
 // do does the steps.
 func (r *runner) do(a *attempt) (output any, err error) {
 	a.runner, a.over = r, make(chan struct{})
 	e := a.envelope
-	a.emitTask(event{Event: "begun", Traceparent: worker.Traceparent(a.ctx), LastProgress: e.LastProgress})
+	begun := event{Event: "begun", Traceparent: worker.Traceparent(a.ctx), LastProgress: e.LastProgress}
+	if _, err := a.progress.LastCheckpoint(&begun.Checkpoint); err != nil {
+		return nil, err
+	}
+	a.emitTask(begun)
 	defer a.emitTask(event{Event: "returned"})
 	var watching sync.WaitGroup
 	watching.Add(1)
@@ -109,6 +118,8 @@ func (a *attempt) step(s step) (over bool, output any, err error) {
 	switch {
 	case len(s.Progress) > 0:
 		return false, nil, a.report(s.Progress)
+	case s.Checkpoint != nil:
+		return false, nil, a.progress.Checkpoint(s.Checkpoint)
 	case s.Gate != "":
 		<-a.gate(s.Gate)
 	case s.UntilEnded:
@@ -181,7 +192,7 @@ func (a *attempt) report(parts []any) error {
 			message = v
 		}
 	}
-	return a.progress(pct, message)
+	return a.progress.Progress(pct, message)
 }
 
 func (f *failure) err() error {

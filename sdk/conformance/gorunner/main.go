@@ -212,24 +212,25 @@ func ms(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }
 
 // event is a line that the runner writes.
 type event struct {
-	Event        string       `json:"event"`
-	Task         string       `json:"task,omitempty"`
-	Attempt      int          `json:"attempt,omitempty"`
-	Traceparent  string       `json:"traceparent,omitempty"`
-	LastProgress *v1.Progress `json:"lastProgress,omitempty"`
-	Reason       string       `json:"reason,omitempty"`
-	Detail       string       `json:"detail,omitempty"`
-	What         string       `json:"what,omitempty"`
-	FinalState   v1.State     `json:"finalState,omitempty"`
-	WillRetry    *bool        `json:"willRetry,omitempty"`
-	NextAttempt  int          `json:"nextAttempt,omitempty"`
-	Failure      string       `json:"failure,omitempty"`
-	Message      string       `json:"message,omitempty"`
-	From         int64        `json:"from,omitempty"`
-	Until        int64        `json:"until,omitempty"`
-	Unfinished   *[]string    `json:"unfinished,omitempty"`
-	Tasks        []string     `json:"tasks,omitempty"`
-	Drawn        int          `json:"drawn,omitempty"`
+	Event        string          `json:"event"`
+	Task         string          `json:"task,omitempty"`
+	Attempt      int             `json:"attempt,omitempty"`
+	Traceparent  string          `json:"traceparent,omitempty"`
+	LastProgress *v1.Progress    `json:"lastProgress,omitempty"`
+	Checkpoint   json.RawMessage `json:"checkpoint,omitempty"`
+	Reason       string          `json:"reason,omitempty"`
+	Detail       string          `json:"detail,omitempty"`
+	What         string          `json:"what,omitempty"`
+	FinalState   v1.State        `json:"finalState,omitempty"`
+	WillRetry    *bool           `json:"willRetry,omitempty"`
+	NextAttempt  int             `json:"nextAttempt,omitempty"`
+	Failure      string          `json:"failure,omitempty"`
+	Message      string          `json:"message,omitempty"`
+	From         int64           `json:"from,omitempty"`
+	Until        int64           `json:"until,omitempty"`
+	Unfinished   *[]string       `json:"unfinished,omitempty"`
+	Tasks        []string        `json:"tasks,omitempty"`
+	Drawn        int             `json:"drawn,omitempty"`
 }
 
 func (r *runner) emit(e event) {

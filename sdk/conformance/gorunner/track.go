@@ -30,7 +30,7 @@ func (r *runner) track(e *v1.TaskEnvelope) {
 		return
 	}
 	defer held.Abandon()
-	output, err := r.do(&attempt{ctx: ctx, envelope: e, progress: held.Progress})
+	output, err := r.do(&attempt{ctx: ctx, envelope: e, progress: held})
 	answer, err := complete(held, output, err)
 	if err != nil {
 		reason, _ := reasonOf(err)

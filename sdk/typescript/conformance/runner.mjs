@@ -37,7 +37,7 @@ async function perform(envelope, work, signal) {
   const { taskId: task, attempt } = envelope;
   const { progressPct, message } = work.lastProgress ?? {};
   const lastProgress = work.lastProgress && { progressPct, message };
-  emit({ event: 'begun', task, attempt, traceparent: work.traceparent || undefined, lastProgress });
+  emit({ event: 'begun', task, attempt, traceparent: work.traceparent || undefined, lastProgress, checkpoint: work.lastCheckpoint });
   let over = false;
   const ended = new Promise((resolve) => {
     const onAbort = () => {
@@ -71,6 +71,8 @@ async function act(step, { task, attempt, work, signal, ended }) {
   switch (name) {
     case 'progress':
       return void work.progress(...value);
+    case 'checkpoint':
+      return void work.checkpoint(value);
     case 'gate':
       return void (await gate(value).opened);
     case 'untilEnded':
