@@ -105,7 +105,7 @@ func TestContractDetailsAreBounded(t *testing.T) {
 		for _, c := range []struct {
 			details string
 			taken   bool
-		}{{most, true}, {"[ \n " + most[1:], true}, {`["x` + most[2:], false}} {
+		}{{nested(100), true}, {nested(101), false}, {most, true}, {"[ \n " + most[1:], true}, {`["x` + most[2:], false}} {
 			kept := string(l.get("t1").Details)
 			one := l.call(e, "heartbeat", `{"attempt":1,"details":`+c.details+`}`)
 			batch := l.do("POST", "/v1/heartbeats", w.WorkerToken,
@@ -115,7 +115,7 @@ func TestContractDetailsAreBounded(t *testing.T) {
 				one.want(200)
 				batch.holds(`"status":200`)
 				mine.want(200)
-				kept = most
+				kept = strings.ReplaceAll(c.details, " \n ", "")
 			} else {
 				if field := one.refused(400, "invalid_request").Field; field != "details" {
 					t.Errorf("the field is %s", field)

@@ -3,7 +3,6 @@ package beatbody
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
@@ -187,7 +186,7 @@ func (b *Body) take(s *jsonscan.Scanner, f Field) bool {
 	return true
 }
 
-// takeDetails decodes details. Those that are too long are bad.
+// takeDetails decodes details. Those that are too long or nested too deeply are bad.
 func (b *Body) takeDetails(s *jsonscan.Scanner) bool {
 	s.Space()
 	start := s.Pos
@@ -195,12 +194,19 @@ func (b *Body) takeDetails(s *jsonscan.Scanner) bool {
 		return false
 	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, s.Text[start:s.Pos]); err != nil || compact.Len() > model.MaxDetailsBytes {
+	_ = json.Compact(&compact, s.Text[start:s.Pos]) // it is JSON
+	if b.Details = compact.Bytes(); checkDetails(b.Details) != nil {
 		b.Bad |= fieldDetails
-		return true
 	}
-	b.Details = compact.Bytes()
 	return true
+}
+
+func checkDetails(details []byte) error {
+	if len(details) > model.MaxDetailsBytes {
+		return model.Invalidf("details", "has %d bytes without whitespace; use at most %d, or send a reference to the data", len(details),
+			model.MaxDetailsBytes)
+	}
+	return model.CheckDepth("details", details)
 }
 
 // positive parses an integer from 1 to 2³¹-1.
@@ -250,8 +256,7 @@ func (b *Body) Check() *httpapi.Refusal {
 	case b.Bad&fieldMessage != 0:
 		return httpapi.InvalidField("message", "message is not a string")
 	case b.Bad&fieldDetails != 0:
-		return httpapi.InvalidField("details", fmt.Sprintf("details has more than %d bytes without whitespace; "+
-			"store the data elsewhere and send a reference to it", model.MaxDetailsBytes))
+		return httpapi.RefusalOf("heartbeat", checkDetails(b.Details))
 	}
 	return nil
 }

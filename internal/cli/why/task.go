@@ -64,6 +64,9 @@ func (a *Explanation) addTask(s *session.Session, t *v1.Task) {
 	if progress := progressText(&v1.Progress{ProgressPct: t.ProgressPct, Message: t.Message}); progress != "" {
 		a.addf("Last reported progress: %s.", progress)
 	}
+	if len(t.Details) > 0 {
+		a.addf("Last checkpoint: %s.", output.Shorten(string(t.Details), 200))
+	}
 	if t.RetriesExhausted {
 		a.addf("%s", sentences["retriesExhausted"])
 	}

@@ -79,6 +79,9 @@ const maxMessage = 1024
 // maxCheckpoint is the limit of a checkpoint as JSON without whitespace, in bytes.
 const maxCheckpoint = 16 << 10
 
+// maxLevels is the limit of how deeply its arrays and objects are nested.
+const maxLevels = 100
+
 // TaskID returns the task's id.
 func (a *Attempt) TaskID() string { return a.taskID }
 
@@ -145,9 +148,11 @@ func (a *Attempt) Checkpoint(v any) error {
 	if len(raw) > 0 {
 		_ = json.Compact(&compact, raw) // raw is JSON
 	}
-	switch n := compact.Len(); {
+	switch n, deep := compact.Len(), depth(compact.Bytes()); {
 	case n == 0 || compact.String() == "null":
 		return errors.New("lubdub: a checkpoint of null cannot be saved")
+	case deep > maxLevels:
+		return fmt.Errorf("lubdub: the checkpoint is nested %d levels deep, and a server takes %d; save it as a string", deep, maxLevels)
 	case n > maxCheckpoint:
 		return fmt.Errorf("lubdub: the checkpoint has %d bytes, and a server takes %d; put the data elsewhere and save where it is", n,
 			maxCheckpoint)
@@ -161,6 +166,26 @@ func (a *Attempt) Checkpoint(v any) error {
 	p.version++
 	p.checkpoint, p.saved = compact.Bytes(), p.version
 	return nil
+}
+
+// depth returns how deeply the arrays and objects of a JSON text are nested.
+func depth(text []byte) (deepest int) {
+	level, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			level++
+			deepest = max(deepest, level)
+		case c == ']' || c == '}':
+			level--
+		}
+	}
+	return deepest
 }
 
 // ended returns why the attempt is over; nil: it is not. A strict lease is checked first, since nothing else may have run since the host

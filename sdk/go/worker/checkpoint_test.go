@@ -100,10 +100,13 @@ func TestAWrongCheckpointIsRefused(t *testing.T) {
 		s := newSite(t)
 		most := strings.Repeat("x", 16<<10-2)
 		s.run(func(_ context.Context, task *worker.Task) (any, error) {
-			if err := task.Checkpoint(most); err != nil {
-				t.Error(err)
+			for _, right := range []any{json.RawMessage(strings.Repeat("[", 100) + `"[\\"` + strings.Repeat("]", 100)), most} {
+				if err := task.Checkpoint(right); err != nil {
+					t.Error(err)
+				}
 			}
-			for _, wrong := range []any{nil, (*int)(nil), math.NaN(), func() {}, most + "x"} {
+			deep := json.RawMessage(strings.Repeat("[", 101) + `"\\\"]"` + strings.Repeat("]", 101))
+			for _, wrong := range []any{nil, (*int)(nil), math.NaN(), func() {}, most + "x", deep} {
 				if err := task.Checkpoint(wrong); err == nil || !strings.Contains(err.Error(), "checkpoint") {
 					t.Errorf("%T: %v", wrong, err)
 				}

@@ -137,7 +137,8 @@ class Runner:
         """The handler of all types."""
         names: Dict[str, Any] = {"task": task.task_id, "attempt": task.attempt}
         state = State()
-        self.emit("begun", traceparent=task.traceparent or None, lastProgress=task.last_progress, **names)
+        before = {"lastProgress": task.last_progress, "checkpoint": task.last_checkpoint}
+        self.emit("begun", traceparent=task.traceparent or None, **before, **names)
 
         def ended(cause: lubdub.End) -> None:
             with state.lock:
@@ -169,6 +170,8 @@ class Runner:
             ((name, value),) = step.items()
             if name == "progress":
                 task.progress(*value)
+            elif name == "checkpoint":
+                task.checkpoint(value)
             elif name == "gate":
                 self.gate(value).wait()
             elif name == "untilEnded":

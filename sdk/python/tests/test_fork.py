@@ -68,7 +68,7 @@ class Forks(TestCase):
         web = self.web(answer)
         with lubdub.Client(web.url) as client:
             attempt = client.track({"taskId": "t", "attempt": 1, "taskToken": "x"}).start()
-            for work in (lambda: attempt.progress(5), attempt.done, attempt.check, lambda: attempt.wait(1)):
+            for work in (lambda: attempt.progress(5), lambda: attempt.checkpoint(5), attempt.done, attempt.check):
                 result = in_fork(work)
                 self.assertIn(f"ForkedError: task t gets its heartbeats from process {os.getpid()}", result)
             self.assertEqual(in_fork(attempt.abandon), "None")

@@ -1,5 +1,6 @@
 """The heartbeat process may die or stop like any other."""
 
+import io
 import os
 import signal
 import subprocess
@@ -11,7 +12,12 @@ from typing import Any, Callable, Dict, List
 
 import lubdub
 from lubdub import _isolated
+from lubdub._beatprocess import handle_message
+from lubdub._beats import Batch, BeatEntry, Listener
+from lubdub._entries import Report
 from lubdub._isolated import IsolatedBatch
+from lubdub._pipe import Outbox
+from lubdub.attempt import Attempt
 
 from .helpers import HERE, Answer, ReceivedRequest, TestCase, WebServer
 
@@ -25,6 +31,8 @@ worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=0.2, hard_st
 
 @worker.handler("t")
 def hold_the_gil(task):
+    task.checkpoint({"frame": 7})
+    task.wait(0.1)  # the heartbeat process gets it
     ctypes.PyDLL(None).usleep(600_000_000)
 
 worker.run()
@@ -36,11 +44,14 @@ class Children(TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.changed = threading.Condition()
+        self.interval, self.refusing = INTERVAL, False
         self.web_server: WebServer = self.web(self.answer)
 
     def answer(self, request: ReceivedRequest) -> Answer:
         with self.changed:
             self.changed.notify_all()
+        if self.refusing and request.path == "/v1/workers/w/heartbeat" and b"details" in request.body:
+            return 503, {"error": "store_unavailable"}, {}
         answer_body: Dict[str, Any] = {"acknowledged": True, "finalState": "SUCCEEDED"}
         if request.path == "/v1/heartbeats":
             answer_body["results"] = [
@@ -50,7 +61,12 @@ class Children(TestCase):
         if request.path == "/v1/workers":
             return (
                 201,
-                {"workerId": "w", "workerToken": "z", "heartbeatIntervalMs": INTERVAL, "heartbeatTimeoutMs": 60_000},
+                {
+                    "workerId": "w",
+                    "workerToken": "z",
+                    "heartbeatIntervalMs": self.interval,
+                    "heartbeatTimeoutMs": 600_000,
+                },
                 {},
             )
         if request.path.endswith("/claim"):
@@ -119,6 +135,75 @@ class Children(TestCase):
         self.more("/v1/workers/w/heartbeat", "it beats on")
         self.ends_at_a_signal(process, "killing it; tasks returned to the queue: a\n")
         self.assertEqual(self.beats("/v1/tasks/a/completed"), [])
+
+    def with_details(self) -> List[ReceivedRequest]:
+        """The heartbeats that include the checkpoint."""
+        return [r for r in self.web_server.requests if b'"details":{"frame":7}' in r.body]
+
+    def test_its_unsent_checkpoint_comes_before_the_completion(self) -> None:
+        self.refusing = True
+        process = self.run_program(0.3)
+        self.until("it is completed", lambda: self.beats("/v1/tasks/a/completed"))
+        paths = [r.path for r in self.web_server.requests]
+        self.assertEqual(self.with_details()[-1].path, "/v1/tasks/a/heartbeat")
+        self.assertLess(paths.index("/v1/tasks/a/heartbeat"), paths.index("/v1/tasks/a/completed"))
+        self.ends_at_a_signal(process, "Task a, attempt 1, failed")
+
+    def test_its_unsent_checkpoint_comes_before_the_deregistration_at_the_hard_stop(self) -> None:
+        self.refusing = True
+        process = self.run_program(0)
+        self.until("heartbeats no longer have an inventory", lambda: self.beats_without_inventory())
+        self.refusing, before = False, len(self.with_details())
+        self.ends_at_a_signal(process, "killing it; tasks returned to the queue: a\n")
+        self.assertEqual(len(self.with_details()), before + 1)
+
+    def beats_without_inventory(self) -> List[ReceivedRequest]:
+        return [r for r in self.beats("/v1/workers/w/heartbeat") if "tasks" not in r.json()]
+
+    def test_a_stopping_worker_has_its_child_send_unsent_checkpoints(self) -> None:
+        self.interval = 60_000  # no heartbeat but the last one
+        with lubdub.Client(self.web_server.url, token="x") as client:
+            worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=0.1, hard_stop=20)
+
+            @worker.handler("t")
+            def handle(task: Attempt) -> None:  # pyright: ignore[reportUnusedFunction]
+                worker.close()
+                try:
+                    task.wait(60)
+                finally:
+                    task.checkpoint({"frame": 7})
+
+            with self.assertRaises(lubdub.Unfinished):
+                worker.run(signals=False)
+        self.assertEqual([r.path for r in self.with_details()], ["/v1/workers/w/heartbeat"])
+        last = [r.path.rsplit("/", 1)[1] for r in self.web_server.requests[-2:]]
+        self.assertEqual(last, ["heartbeat", "deregister"])
+
+    def test_progress_and_checkpoints_reach_the_child_and_the_next_one(self) -> None:
+        with lubdub.Client(self.web_server.url, isolated=True) as client, self.assertLogs("lubdub", "ERROR"):
+            attempt = client.track(envelope()).start()
+            attempt.progress(5, "é", now=True)
+            attempt.checkpoint({"frame": 7})
+            self.until("it is sent", self.with_details)
+            self.more("/v1/heartbeats", "it beats")
+            self.assertEqual(len(self.with_details()), 1)
+            child = child_of(client).child
+            assert child is not None
+            os.kill(child.pid, signal.SIGSTOP)
+            attempt.checkpoint({"frame": 7})
+            child.kill()
+            self.until("the next child sends it", lambda: len(self.with_details()) > 1)
+            self.more("/v1/heartbeats", "it beats")
+            sent = len(self.web_server.requests)
+            attempt.done()
+            self.assertEqual([r.path for r in self.web_server.requests[sent:]][-1:], ["/v1/tasks/t/completed"])
+        self.assertEqual(len(self.with_details()), 2)
+        self.assertEqual(
+            [r for r in self.web_server.requests if b'"progressPct":5,' in r.body][0].json()["heartbeats"][0][
+                "message"
+            ],
+            "é",
+        )
 
     def more(self, path: str, what: str) -> None:
         count = len(self.beats(path))
@@ -208,6 +293,20 @@ class Children(TestCase):
         self.assertEqual(numbers, sorted(numbers))
         counted = {answer_body["seq"]: answer_body["completedDelta"] for answer_body in bodies}
         self.assertEqual(sum(counted.values()), 1)
+
+
+class Messages(TestCase):
+    def test_an_urgent_report_that_overtakes_another_stays(self) -> None:
+        client = lubdub.Client("http://127.0.0.1:1")
+        self.addCleanup(client.close)
+        beats = Batch(client.caller, client.caller.endpoints, Listener())
+        outbox = Outbox(io.BytesIO(), "test")
+        self.addCleanup(outbox.close)
+        entry = beats.entries["t/1"] = BeatEntry("t", 1)
+        for report in (Report(2, 5, None, 1, "7"), Report(0, None, None, 1, "7")):
+            message = {"do": "report", "key": "t/1", "report": list(report), "now": False}
+            handle_message(beats, outbox, message)
+            self.assertEqual(entry.report, Report(2, 5, None, 1, "7"))
 
 
 def envelope() -> Dict[str, Any]:

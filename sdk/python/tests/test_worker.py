@@ -12,6 +12,7 @@ from lubdub._call import Caller
 from lubdub._clock import Clock
 from lubdub._http import Response, Transport
 from lubdub._endpoints import Endpoints, Token
+from lubdub._entries import Report
 from lubdub._workerbeats import Session, WorkerBeats
 from lubdub.attempt import Attempt
 
@@ -223,7 +224,7 @@ class Order(TestCase):
         session = beats.session = Session("w", "x", 10, 30, caller.clock.now())
         entries = [BeatEntry("a", 1), BeatEntry("b", 1, "x", interval=5, timeout=15)]
         for entry in entries:
-            entry.pct, entry.version = 5, 1
+            entry.report = Report(1, 5)
             beats.entries[entry.key] = entry
         beats.beat([BeatEntry("", 0), *entries])
         self.assertNotIn("tasks", sent[0][1])

@@ -14,6 +14,9 @@ const maxMessage = 1024;
 /** The limit of a checkpoint, in bytes of JSON. */
 const maxCheckpoint = 16 << 10;
 
+/** The limit of how deeply its arrays and objects are nested. */
+const maxDepth = 100;
+
 /** The longest time until the next attempt, in ms: 366 days. */
 const maxDelay = 31_622_400_000;
 
@@ -149,11 +152,24 @@ export function checkpointOf(value: unknown): string {
     throw new UsageError(`lubdub: the checkpoint is not JSON: ${textOf(cause)}`, { cause });
   }
   if (text === undefined || text === 'null') throw new UsageError('lubdub: the checkpoint has no value; set any JSON but null');
-  const size = Buffer.byteLength(text);
+  const [size, depth] = [Buffer.byteLength(text), depthOf(text)];
+  if (depth > maxDepth) {
+    throw new UsageError(`lubdub: the checkpoint is nested ${depth} levels deep, and a server takes ${maxDepth}; set it as a string`);
+  }
   if (size <= maxCheckpoint) return text;
   throw new UsageError(
     `lubdub: the checkpoint has ${size} bytes, and a server takes ${maxCheckpoint}; put the data elsewhere and set where it is`,
   );
+}
+
+/** How deeply the arrays and objects of a JSON text are nested. */
+function depthOf(text: string): number {
+  let [depth, deepest] = [0, 0];
+  for (const [bracket] of text.replace(/"(?:[^"\\]|\\.)*"/g, '').matchAll(/[[{}\]]/g)) {
+    depth += bracket === '[' || bracket === '{' ? 1 : -1;
+    deepest = Math.max(deepest, depth);
+  }
+  return deepest;
 }
 
 function finite(_: string, value: unknown): unknown {

@@ -116,17 +116,18 @@ test('a value that cannot be a checkpoint is an error at the call, and the unsen
   attempt.checkpoint('kept');
   const before = server.requests.length;
   const none = [undefined, null, () => 1, Symbol('x'), new Date(Number.NaN)];
-  for (const value of [...none, Number.NaN, { n: Infinity }, 1n, circle, long((16 << 10) + 1), 'é'.repeat(8192)]) {
+  const deep = (levels: number): unknown => (levels === 0 ? '"[' : [deep(levels - 1)]);
+  for (const value of [...none, deep(101), Number.NaN, { n: Infinity }, 1n, circle, long((16 << 10) + 1), 'é'.repeat(8192)]) {
     assert.throws(() => attempt.checkpoint(value), UsageError, String(typeof value));
   }
   await server.clock.advance(0);
   assert.equal(server.requests.length, before);
   await server.clock.advance(10_000);
-  for (const value of [long(16 << 10), 0, false, '', []]) {
+  for (const value of [long(16 << 10), deep(100), 0, false, '', []]) {
     attempt.checkpoint(value);
     await server.clock.advance(10_000);
   }
-  assert.deepEqual(details(server), ['kept', long(16 << 10), 0, false, '', []]);
+  assert.deepEqual(details(server), ['kept', long(16 << 10), deep(100), 0, false, '', []]);
   await server.finish(attempt.done());
   assert.throws(() => attempt.checkpoint(1), EndedError);
   client.close();

@@ -173,6 +173,11 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
                 <Json of={v.output} label="Output" />
               </Section>
             )}
+            {v.details !== null && v.details !== undefined && (
+              <Section title="Checkpoint">
+                <Json of={v.details} label="Checkpoint" />
+              </Section>
+            )}
             {v.payload !== null && v.payload !== undefined && (
               <Section title="Payload">
                 <Json of={v.payload} label="Payload" />

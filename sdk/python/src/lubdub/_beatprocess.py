@@ -23,14 +23,16 @@ from ._http import HttpTransport, Response
 from ._log import retry_of
 from ._pipe import Outbox, listen
 from ._endpoints import Endpoints, Token
+from ._entries import Report, last_beat
 from ._workerbeats import Delta, Session, WorkerBeats, spread
 from .client import authorities
 from .ends import TaskTimeout
-from .errors import LubdubError
+from .errors import ApiError, LubdubError
 
 SILENT = 1.0  # seconds without a message from the parent after which the parent counts as blocked
 LOOK_EVERY = 0.2  # seconds
 LAST_CALL_LIMIT = 5.0  # seconds that the deregistration may take
+LAST_BEAT = 2.0  # seconds that sending the last reports may take
 
 
 class ParentListener(Listener):
@@ -125,6 +127,7 @@ class DirectedWorkerBeats(WorkerBeats):
     def __init__(self, caller: Caller, listener: Listener, watched: bool, parent: ParentAwareTransport) -> None:
         super().__init__(caller, listener, watched)
         self.parent = parent
+        self.flushing = False  # no claim can return more tasks
 
     def resume(self, session: Session, seq: int, unanswered: Optional[Delta]) -> None:
         """Continues a registration that another child sent heartbeats for, with its sequence numbers."""
@@ -133,8 +136,12 @@ class DirectedWorkerBeats(WorkerBeats):
             self.due = session.accepted + spread(session.interval)
             self.wake_thread()
 
+    def flush(self, seconds: float) -> None:
+        self.flushing = True
+        super().flush(seconds)
+
     def complete(self, session: Session) -> bool:
-        return self.clock.now() - self.parent.last_message < max(0.3, min(1.0, session.interval / 2))
+        return self.flushing or self.clock.now() - self.parent.last_message < max(0.3, min(1.0, session.interval / 2))
 
 
 class Limits:
@@ -178,6 +185,9 @@ class Limits:
         }
         call = Call("POST", path_of("/v1/tasks/{}/completed", (entry.task_id,)), body=write(body), token=entry.token)
         try:
+            if entry.unsent:
+                with contextlib.suppress(ApiError):  # the completion has the same answer if the attempt is over
+                    persist(self.caller, last_beat(entry, entry.token), None, entry.timeout)
             answer, _ = persist(self.caller, call, None, entry.timeout)
             then = retry_of(answer)
         except LubdubError as error:
@@ -224,6 +234,7 @@ class Limits:
             file=sys.stderr,
             flush=True,
         )
+        self.beats.flush(LAST_BEAT)
         self.beats.close()
         if session is not None:
             with contextlib.suppress(LubdubError):
@@ -292,8 +303,12 @@ def handle_message(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str
     do = m["do"]
     if do == "hold":
         Beats.hold(beats, entry_of(m)) if isinstance(beats, Batch) else beats.hold(entry_of(m))
-    elif do == "progress":
-        beats.progress(m["key"], m["pct"], m["message"], m["version"], m["now"])
+    elif do == "report":
+        with beats.cond:
+            entry, report = beats.entries.get(m["key"]), Report(*m["report"])
+            if entry is not None and report.version > entry.report.version:  # urgent messages may overtake others
+                entry.report = report
+        beats.report(m["key"], m["now"])
     elif do == "release":
 
         def release() -> None:
@@ -305,10 +320,10 @@ def handle_message(beats: Union[Batch, WorkerBeats], outbox: Outbox, m: Dict[str
     elif do == "drop":
         beats.drop(m["key"])
     elif isinstance(beats, DirectedWorkerBeats):
-        handle_worker_message(beats, m)
+        handle_worker_message(beats, outbox, m)
 
 
-def handle_worker_message(beats: DirectedWorkerBeats, m: Dict[str, Any]) -> None:
+def handle_worker_message(beats: DirectedWorkerBeats, outbox: Outbox, m: Dict[str, Any]) -> None:
     """Handles a message that only workers get."""
     do = m["do"]
     if do == "enter":
@@ -324,6 +339,13 @@ def handle_worker_message(beats: DirectedWorkerBeats, m: Dict[str, Any]) -> None
         beats.active(m["running"])
     elif do == "count":
         beats.count(m["completed"], m["failed"])
+    elif do == "flush":
+
+        def flush() -> None:
+            beats.flush(m["seconds"])
+            outbox.put({"on": "released", "number": m["number"], "version": -1})
+
+        threading.Thread(target=flush, daemon=True).start()
 
 
 def session_of(m: Dict[str, Any]) -> Session:
@@ -334,7 +356,7 @@ def session_of(m: Dict[str, Any]) -> Session:
 def entry_of(m: Dict[str, Any]) -> BeatEntry:
     """The attempt in a message."""
     entry = BeatEntry(m["taskId"], m["attempt"], m["token"], m["interval"], m["timeout"])
-    entry.pct, entry.message, entry.version, entry.delivered = m["pct"], m["message"], m["version"], m["delivered"]
+    entry.report, entry.delivered = Report(*m["report"]), m["delivered"]
     return entry
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, Set, Tuple
 
 from ._answers import interval_of, objects, plain, seconds, seconds_between, text
-from ._call import Call, Caller, read, write
+from ._call import Call, Caller, read
 from ._clock import FIRST_PAUSE, backoff
 from ._endpoints import Endpoints
+from ._entries import BeatEntry, items_of, key_of
 from .ends import end_of
 from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, NoAnswer, may_retry, wait_of
 
@@ -19,63 +20,6 @@ LONGEST = 3600.0  # seconds between two checks at most
 
 class Withheld(NoAnswer):
     """Nothing was sent, since the process that does the work is stopped or blocked."""
-
-
-def key_of(task_id: str, attempt: int) -> str:
-    """The key of an attempt."""
-    return f"{task_id}/{attempt}"
-
-
-class BeatEntry:
-    """An attempt in the heartbeat loop. interval is the attempt's own in seconds; 0: it follows its worker's heartbeat."""
-
-    __slots__ = (
-        "key",
-        "task_id",
-        "attempt",
-        "token",
-        "interval",
-        "timeout",
-        "pct",
-        "message",
-        "version",
-        "delivered",
-        "sending",
-        "due",
-        "fresh",
-        "warned",
-        "sent",
-        "started",
-        "limit",
-    )
-
-    def __init__(self, task_id: str, attempt: int, token: str = "", interval: float = 0, timeout: float = 0) -> None:
-        self.key, self.task_id, self.attempt = key_of(task_id, attempt), task_id, attempt
-        self.token, self.interval, self.timeout = token, interval, timeout
-        self.pct: Optional[float] = None
-        self.message: Optional[str] = None
-        self.version = self.delivered = self.sending = 0  # versions of the progress: reported, acknowledged, in flight
-        self.due = self.sent = 0.0
-        self.fresh, self.warned, self.started = True, False, True
-        self.limit = (
-            0.0  # seconds after which the heartbeat process fails the task if this process is blocked; 0: never
-        )
-
-    @property
-    def own(self) -> bool:
-        """Whether the attempt needs its own heartbeats in addition to its worker's."""
-        return self.started and self.interval > 0
-
-    def item(self) -> Dict[str, Any]:
-        """The attempt's item in a request."""
-        item: Dict[str, Any] = {"taskId": self.task_id, "attempt": self.attempt}
-        self.sending = self.version
-        if self.version != self.delivered:
-            if self.pct is not None:
-                item["progressPct"] = self.pct
-            if self.message is not None:
-                item["message"] = self.message
-        return item
 
 
 class Accepted:
@@ -172,18 +116,14 @@ class Beats:
             self.clock.spawn(self.run, self.name)
         self.cond.notify_all()
 
-    def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
-        """Sets the progress that the next heartbeat reports; now: send it within a second."""
-        with self.cond:
-            entry = self.entries.get(key)
-            if entry is None:
-                return
-            entry.pct = pct if pct is not None else entry.pct
-            entry.message = message if message is not None else entry.message
-            entry.version = version
-            if now:
-                self.beat_soon(entry)
-                self.wake_thread()
+    def report(self, key: str, now: bool = False) -> None:
+        """An attempt's report has changed, and the next heartbeat includes it; now: send it within a second."""
+        if now:
+            with self.cond:
+                entry = self.entries.get(key)
+                if entry is not None:
+                    self.beat_soon(entry)
+                    self.wake_thread()
 
     def beat_soon(self, entry: BeatEntry) -> None:
         """Schedules a heartbeat soon, at most one a second. The lock is held."""
@@ -191,7 +131,7 @@ class Beats:
 
     def release(self, key: str, ending: bool = False) -> int:
         """Stops heartbeats for an attempt, waits until no request in flight includes it, and returns the acknowledged version of its
-        progress. ending: its completion is being sent until settled is called."""
+        report. ending: its completion is being sent until settled is called."""
         with self.cond:
             entry = self.entries.pop(key, None)
             if ending:
@@ -315,7 +255,7 @@ class Beats:
 
     def settle(self, entry: BeatEntry, result: Dict[str, Any], sent: float) -> Accepted:
         """Applies an accepted heartbeat. The lock is held."""
-        entry.delivered = max(entry.delivered, entry.sending)
+        entry.deliver(entry.sending)
         entry.warned = False
         entry.interval = interval_of(result.get("nextHeartbeatMs"), entry.timeout, entry.interval)
         found = Accepted(entry.key, sent, entry.delivered, entry.interval)
@@ -378,7 +318,7 @@ class Batch(Beats):
     def beat(self, batch: List[BeatEntry]) -> None:
         sent = self.clock.now()
         with self.cond:
-            items = [{**e.item(), "taskToken": e.token} for e in batch]
+            items = items_of(batch)
             limit = min(self.caller.timeout, min(e.timeout for e in batch) / 3)
             patience = min(20.0, min(e.interval for e in batch)) / 4
             for entry in batch:
@@ -389,7 +329,7 @@ class Batch(Beats):
                 Call(
                     "POST",
                     "/v1/heartbeats",
-                    body=write({"heartbeats": items}),
+                    body=b'{"heartbeats":' + items + b"}",
                     endpoints=self.endpoints,
                     opened=False,
                     tries=1,
@@ -412,4 +352,4 @@ class Batch(Beats):
         entry.fresh, entry.due = False, sent + entry.interval * self.stretch
 
 
-__all__ = ["Accepted", "Batch", "BeatEntry", "Beats", "Listener", "Withheld", "key_of"]
+__all__ = ["Accepted", "Batch", "BeatEntry", "Beats", "Listener", "Withheld", "items_of", "key_of"]

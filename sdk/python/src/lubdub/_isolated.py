@@ -53,16 +53,12 @@ class IsolatedBatch:
                 self.begin()
             self.answered(self.ask({"do": "release", "key": "", "ending": False}), HOLD_LIMIT)  # after earlier messages
 
-    def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
-        """Sets the progress that the next heartbeat reports."""
+    def report(self, key: str, now: bool = False) -> None:
+        """An attempt's report has changed."""
         with self.cond:
             entry = self.held.get(key)
-            if entry is None:
-                return
-            entry.pct, entry.message, entry.version = pct, message, version
-            self.send(
-                {"do": "progress", "key": key, "pct": pct, "message": message, "version": version, "now": now}, key
-            )
+            if entry is not None:
+                self.send({"do": "report", "key": key, "report": entry.report, "now": now}, f"{key} {now}")
 
     def release(self, key: str, ending: bool = False) -> int:
         """Stops heartbeats for an attempt, and waits until no request is in flight. A child that does not confirm it is killed."""
@@ -87,10 +83,10 @@ class IsolatedBatch:
     def settled(self, key: str) -> None:
         """The completion of an attempt was answered or abandoned."""
 
-    def ask(self, message: Dict[str, Any]) -> int:
+    def ask(self, message: Dict[str, Any], newest: str = "") -> int:
         """Sends the child a message that it answers by number. The lock is held."""
         self.requests += 1
-        self.send({**message, "number": self.requests})
+        self.send({**message, "number": self.requests}, newest)
         return self.requests
 
     def answered(self, number: int, within: float) -> Optional[int]:
@@ -215,8 +211,8 @@ class IsolatedBatch:
                 self.deaths = 0
                 entry = self.held.get(m["key"])
                 if entry is not None:
-                    entry.delivered, entry.interval = m["version"], m["interval"] or entry.interval
-                    entry.token = m["token"] or entry.token
+                    entry.deliver(m["version"])
+                    entry.interval, entry.token = m["interval"] or entry.interval, m["token"] or entry.token
             self.listener.accepted(
                 [Accepted(m["key"], m["sent"], m["version"], m["interval"], m["timeout"], m["token"], m["expires"])]
             )
@@ -293,6 +289,13 @@ class IsolatedWorkerBeats(IsolatedBatch):
         with self.cond:
             self.stop_at = self.clock.now() + hard
             self.send({"do": "stopping", "hard": hard})
+
+    def flush(self, seconds: float) -> None:
+        """Has the child send reports that no heartbeat has sent."""
+        with self.cond:
+            if any(entry.unsent for entry in self.held.values()):
+                # As a newest message it follows those with the reports.
+                self.answered(self.ask({"do": "flush", "seconds": seconds}, "flush"), seconds + 1)
 
     def active(self, running: int) -> None:
         """Sets how many tasks are running."""
@@ -371,9 +374,7 @@ def entry_message(entry: BeatEntry) -> Dict[str, Any]:
         "token": entry.token,
         "interval": entry.interval,
         "timeout": entry.timeout,
-        "pct": entry.pct,
-        "message": entry.message,
-        "version": entry.version,
+        "report": entry.report,
         "delivered": entry.delivered,
         "limit": entry.limit,
     }

@@ -19,7 +19,7 @@ from .errors import LubdubError, forced_offline
 
 LAST_CALL_LIMIT = 5.0  # seconds each that announcing the drain, returning tasks and deregistering may take
 LAST_COMPLETION = 1.0  # seconds that the hard stop waits for completions in flight
-LAST_BEAT = 2.0  # seconds that the deregistration waits for a heartbeat in flight
+LAST_BEAT = 2.0  # seconds each that the deregistration waits for unsent reports and for a heartbeat in flight
 
 
 class Unfinished(LubdubError):
@@ -85,6 +85,7 @@ class Runner(RegisteredWorker):
                 lambda: not (self.claiming or self.joining or self.announcing), self.clock.now() + 2 * LAST_CALL_LIMIT
             )
             self.end_completions()
+            self.beats.flush(LAST_BEAT)
             self.beats.close()
             self.beats.rest(LAST_BEAT)
             confirmed = self.deregister()

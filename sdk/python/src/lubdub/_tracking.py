@@ -100,8 +100,8 @@ class AttemptGroup(Holder):
     def hold(self, entry: BeatEntry) -> None:
         self.beats.hold(entry)
 
-    def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
-        self.beats.progress(key, pct, message, version, now)
+    def report(self, key: str, now: bool = False) -> None:
+        self.beats.report(key, now)
 
     def release(self, key: str, ending: bool = False) -> int:
         try:

@@ -6,9 +6,9 @@ import random
 from typing import Any, Dict, List, Optional, Tuple
 
 from ._answers import interval_of, objects, plain, text, timeout_of, whole
-from ._beats import LONGEST, MAX_BATCH, Accepted, BeatEntry, Beats, Listener, key_of
+from ._beats import LONGEST, MAX_BATCH, Accepted, BeatEntry, Beats, Listener, items_of, key_of
 from ._call import Call, Caller, path_of, read, write
-from ._clock import backoff
+from ._clock import FIRST_PAUSE, backoff
 from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced_offline, wait_of
 
 
@@ -109,6 +109,18 @@ class WorkerBeats(Beats):
     def beat_soon(self, entry: BeatEntry) -> None:
         self.due = min(self.due, max(self.clock.now(), self.last + 1))
 
+    def flush(self, seconds: float) -> None:
+        """Sends reports that no heartbeat has sent, in a few seconds at most. The worker stops, and the next attempts need them."""
+        end = self.clock.now() + seconds
+        with self.cond:
+            while self.session is not None and not self.closed and any(e.unsent for e in self.entries.values()):
+                left = end - self.clock.now()
+                if left <= 0:
+                    return
+                self.due = min(self.due, self.last + FIRST_PAUSE)
+                self.wake_thread()
+                self.cond.wait(left)
+
     def over(self) -> bool:
         return self.closed
 
@@ -145,13 +157,14 @@ class WorkerBeats(Beats):
                 "completedDelta": delta.completed,
                 "failedDelta": delta.failed,
             }
+            written = write(body)
             complete = self.complete(session) and not any(self.ending.values())
             if complete:
-                body["tasks"] = [e.item() for e in batch]
+                written = written[:-1] + b',"tasks":' + items_of(batch, tokens=False) + b"}"
                 self.ending = dict.fromkeys(self.ending, True)
             else:
                 for entry in batch:
-                    entry.sending = entry.delivered  # it does not include their progress
+                    entry.sending = entry.delivered  # it does not include their reports
             self.last = sent
         self.listener.deltas(delta.seq, delta.completed, delta.failed, False)
         try:
@@ -160,7 +173,7 @@ class WorkerBeats(Beats):
                     Call(
                         "POST",
                         path_of("/v1/workers/{}/heartbeat", (session.worker_id,)),
-                        body=write(body),
+                        body=written,
                         token=session.token,
                         tries=1,
                         limit=min(self.caller.timeout, session.timeout / 3),
@@ -194,7 +207,7 @@ class WorkerBeats(Beats):
             with self.cond:
                 if self.session is not session:
                     return
-                items = [{**entry.item(), "taskToken": entry.token} for entry in batch]
+                items = items_of(batch)
             pause, result = 0.0, "ok"
             try:
                 pause = self.take(
@@ -203,7 +216,7 @@ class WorkerBeats(Beats):
                         Call(
                             "POST",
                             "/v1/heartbeats",
-                            body=write({"heartbeats": items}),
+                            body=b'{"heartbeats":' + items + b"}",
                             opened=False,
                             tries=1,
                             limit=min(self.caller.timeout, min(e.timeout for e in batch) / 3),
@@ -263,7 +276,7 @@ class WorkerBeats(Beats):
                     del self.entries[entry.key]
                     ended.append((entry.key, text(lost[entry.key].get("error"))))
                 else:
-                    entry.delivered = max(entry.delivered, entry.sending)
+                    entry.deliver(entry.sending)
                     accepted.append(Accepted(entry.key, sent, entry.delivered, timeout=session.timeout))
         self.listener.deltas(delta.seq, delta.completed, delta.failed, True)
         self.listener.worker_token(session.worker_id, token, session.timeout)

@@ -58,8 +58,8 @@ class WorkerHolder(Holder):
     def hold(self, entry: BeatEntry) -> None:
         self.state.beats.hold(entry)
 
-    def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
-        self.state.beats.progress(key, pct, message, version, now)
+    def report(self, key: str, now: bool = False) -> None:
+        self.state.beats.report(key, now)
 
     def release(self, key: str, ending: bool = False) -> int:
         try:

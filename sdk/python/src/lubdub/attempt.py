@@ -15,6 +15,7 @@ from ._call import Call, Caller, path_of, write
 from ._clock import Event
 from ._complete import completion, persist, stamp
 from ._endpoints import Endpoints
+from ._entries import Report, encoded, last_beat
 from ._exchange import Exchange
 from .ends import Cancelled, ClientClosed, End, LeaseEnded, Stopping, Stuck, TaskTimeout, end_of, end_of_error
 from .errors import ApiError, ConfigurationError, EndedError, ForkedError, LubdubError, OutputError
@@ -32,11 +33,11 @@ class Holder:
     def hold(self, entry: BeatEntry) -> None:
         """Starts heartbeats."""
 
-    def progress(self, key: str, pct: Optional[float], message: Optional[str], version: int, now: bool = False) -> None:
-        """Sets the progress that the next heartbeat reports."""
+    def report(self, key: str, now: bool = False) -> None:
+        """An attempt's report has changed, and the next heartbeat includes it; now: send it within a second."""
 
     def release(self, key: str, ending: bool = False) -> int:
-        """Stops heartbeats; returns the acknowledged version of the progress, or -1. ending: the completion is sent from now on."""
+        """Stops heartbeats; returns the acknowledged version of the report, or -1. ending: the completion is sent from now on."""
         raise NotImplementedError
 
     def settled(self, key: str) -> None:
@@ -128,14 +129,11 @@ class Attempt:
         )
         self._entry.limit = limit
         self._accepted = 0.0  # when the last accepted heartbeat was sent
-        self._pct: Optional[float] = None
-        self._message: Optional[str] = None
-        self._version = self._delivered = 0
         self._cause: Optional[End] = None  # why it is no longer ours, or is to end
         self._cancel_requested = False  # also if another cause has replaced that one
         self._event = Event(caller.clock)  # set together with the cause
         self._on_end: List[Callable[[End], None]] = []
-        self.moved = caller.clock.now()  # when progress was last reported
+        self.moved = caller.clock.now()  # when progress or a checkpoint was last reported
 
     def __repr__(self) -> str:
         return f"<lubdub.Attempt {self._entry.key} {self._phase}>"
@@ -161,6 +159,12 @@ class Attempt:
     def last_progress(self) -> Optional[t.Progress]:
         """The last progress that the previous attempt reported; None: none."""
         return self.envelope.get("lastProgress")
+
+    @property
+    def last_checkpoint(self) -> Any:
+        """The last checkpoint of the task, whichever attempt set it; None: none."""
+        last = self.last_progress
+        return last.get("details") if last is not None else None
 
     @property
     def cause(self) -> Optional[End]:
@@ -210,17 +214,29 @@ class Attempt:
         value: Any = pct
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
             raise ConfigurationError(f"progress {pct!r} is not between 0 and 100")
+        exact, text = (
+            int(pct) if float(pct).is_integer() else float(pct),
+            cut(message, MAX_MESSAGE) if message else None,
+        )
+        self._report(lambda report: report.with_progress(exact, text), now)
+
+    def checkpoint(self, value: Any) -> None:
+        """Sets what the next attempt needs in order to continue where this one ends: any JSON but None, of at most 16 KiB. The next attempt
+        has it as last_checkpoint. It is encoded at once, so later changes of the value do not matter. It replaces a checkpoint that was not
+        sent yet, is sent with the next heartbeat, and never blocks. Raises a ConfigurationError for a value that cannot be sent, and the
+        cause if the attempt is no longer ours."""
+        self._check_process()
+        details = encoded(value)
+        self._report(lambda report: report.with_checkpoint(details))
+
+    def _report(self, change: Callable[[Report], Report], now: bool = False) -> None:
+        """Changes what the next heartbeat reports."""
         self._look()
-        text = cut(message, MAX_MESSAGE) if message else None
         with self._lock:
             self._check_ours()
-            self._version += 1
-            version = self._version
-            self._pct = int(pct) if float(pct).is_integer() else float(pct)
-            self._message = text if text is not None else self._message
-            pct, text = self._pct, self._message
+            self._entry.report = change(self._entry.report)
             self.moved = self._caller.clock.now()
-        self._holder.progress(self._entry.key, pct, text, version, now)
+        self._holder.report(self._entry.key, now)
 
     def done(self, output: Any = None) -> t.CompletedResponse:
         """Completes the attempt as done, with any JSON as its output. It waits for the answer, and retries with the same body while no
@@ -335,20 +351,10 @@ class Attempt:
         self._holder.hold(self._entry)
 
     def _send(self, written: bytes, cancel: Optional[Event]) -> Dict[str, Any]:
-        """Sends the last progress if no heartbeat has, and then the completion."""
-        if self._version != self._delivered:
-            last: Dict[str, Any] = {"attempt": self.attempt, "progressPct": self._pct}
-            if self._message is not None:
-                last["message"] = self._message
-            call = Call(
-                "POST",
-                path_of("/v1/tasks/{}/heartbeat", (self.task_id,)),
-                body=write(last),
-                endpoints=self._endpoints,
-                token=self._token,
-            )
+        """Sends the report if no heartbeat has, and then the completion."""
+        if self._entry.unsent:
             try:
-                persist(self._caller, call, self._expires, self._timeout, cancel)
+                self._persist(last_beat(self._entry, self._token, self._endpoints), cancel)
             except ApiError as error:
                 if end_of_error(error) is not None:
                     raise
@@ -367,6 +373,12 @@ class Attempt:
                 return None
             return exchange.complete(self._endpoints, holder.worker_id(), holder.token(), self.task_id, written, cancel)
 
+        return self._persist(call, cancel, instead)
+
+    def _persist(
+        self, call: Call, cancel: Optional[Event], instead: Optional[Callable[[], Optional[Dict[str, Any]]]] = None
+    ) -> Dict[str, Any]:
+        """Retries a call until it is answered."""
         try:
             return persist(self._caller, call, self._expires, self._timeout, cancel, instead)[0]
         except ApiError as error:
@@ -376,9 +388,7 @@ class Attempt:
             return persist(self._caller, call, self._expires, self._timeout, cancel)[0]
 
     def _release(self, ending: bool = False) -> None:
-        delivered = self._holder.release(self._entry.key, ending)
-        with self._lock:
-            self._delivered = max(self._delivered, delivered)
+        self._entry.deliver(self._holder.release(self._entry.key, ending))
 
     # Results of heartbeats.
 
@@ -390,7 +400,7 @@ class Attempt:
                 self._timeout = beat.timeout
             left = max(0.0, (self._timeout - (now - self._accepted)) / self._timeout)
             self._accepted = max(self._accepted, beat.sent)
-            self._delivered = max(self._delivered, beat.version)
+            self._entry.deliver(beat.version)
             if beat.token:
                 self._token = beat.token
                 self._expires = beat.sent + beat.expires if beat.expires else None

@@ -34,7 +34,7 @@ class Worker:
     task with a runTimeoutMs, which the server enforces.
     soft_stop, hard_stop: how long after SIGTERM or close handlers are stopped, and tasks that still run are returned to the queue. By
     default they follow TERMINATION_GRACE_PERIOD_SECONDS, which is 30 if not set: 20 and 25 seconds. The hard stop must lie within it.
-    watchdog: ends tasks that report no progress for this long; 0: off.
+    watchdog: ends tasks that report neither progress nor a checkpoint for this long; 0: off.
     probe: an address such as ":8081" that answers 200 while the process's heartbeat loop runs; probe_url: how the server reaches it.
     isolated: send heartbeats from a child process, for handlers that hold the GIL for seconds; by default the client's setting.
     """

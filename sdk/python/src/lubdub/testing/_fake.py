@@ -6,8 +6,10 @@ from typing import Any, Dict, List, Optional, cast
 
 from .. import types as t
 from .._answers import seconds_of
+from .._call import write
 from .._clock import Clock, Event
 from .._complete import stamp
+from .._entries import MAX_CHECKPOINT
 
 
 class Refused(Exception):
@@ -17,6 +19,15 @@ class Refused(Exception):
         super().__init__(code)
         self.status = status
         self.body: Dict[str, Any] = {"error": code, "message": message or code, **fields}
+
+
+def check_details(body: Dict[str, Any], field: str = "details") -> None:
+    """Refuses a checkpoint that is too long."""
+    details = body.get("details")
+    if details is not None and len(write(details)) > MAX_CHECKPOINT:
+        raise Refused(
+            400, "invalid_request", f"{field} has more than {MAX_CHECKPOINT} bytes without whitespace", field=field
+        )
 
 
 class Task:
@@ -32,6 +43,7 @@ class Task:
         self.cancel: Optional[str] = None
         self.progress: Dict[str, Any] = {}
         self.last_progress: Optional[Dict[str, Any]] = None
+        self.details: Any = None  # the last checkpoint, of any attempt
         self.output: Any = None
         self.error: Optional[Dict[str, Any]] = None
         self.completions: List[Dict[str, Any]] = []  # accepted completions
@@ -151,8 +163,10 @@ class Store:
         }
         if f.get("runTimeoutMs"):
             envelope["runTimeoutMs"] = f["runTimeoutMs"]
-        if task.last_progress is not None:
-            envelope["lastProgress"] = task.last_progress
+        if task.last_progress is not None or task.details is not None:
+            envelope["lastProgress"] = {"progressPct": None, "message": None, **(task.last_progress or {})}
+            if task.details is not None:
+                envelope["lastProgress"]["details"] = task.details
         if f.get("traceparent"):
             envelope["traceparent"] = f["traceparent"]
         return cast(t.TaskEnvelope, envelope)
@@ -170,6 +184,7 @@ class Store:
             "cancelRequested": task.cancel is not None,
             "cancelReason": task.cancel,
             **{"progressPct": task.progress.get("progressPct"), "message": task.progress.get("message")},
+            **({"details": task.details} if task.details is not None else {}),
         }
 
     def cancel(self, task_id: str, reason: str) -> None:
@@ -241,6 +256,7 @@ class Store:
             if done is not None and body in done.completions:
                 return done.answers[done.completions.index(body)]
         task = self.authorized(task_id, body.get("attempt"), bearer, act)
+        check_details(body)
         task.last_beat = self.clock.now()
         if act == "started":
             task.state = "RUNNING"
@@ -275,6 +291,7 @@ class Store:
         task.last_beat = self.clock.now()
         task.beats += 1
         task.progress.update({k: body[k] for k in ("progressPct", "message") if k in body})
+        task.details = task.details if body.get("details") is None else body["details"]
         answer: Dict[str, Any] = {
             "acknowledged": True,
             "shouldCancel": task.cancel is not None,
@@ -289,6 +306,7 @@ class Store:
         """One heartbeat of a batch."""
         try:
             task = self.authorized(item["taskId"], item["attempt"], str(item.get("taskToken")), "heartbeat")
+            check_details(item)
             return {"taskId": task.id, "status": 200, **self.apply_beat(task, item)}
         except Refused as refused:
             return {"taskId": item["taskId"], "status": refused.status, **refused.body}
@@ -344,6 +362,9 @@ class Store:
 
     def worker_beat(self, worker: Worker, body: Dict[str, Any]) -> Dict[str, Any]:
         """A worker's own heartbeat."""
+        listed: List[Dict[str, Any]] = body.get("tasks") or []
+        for number, item in enumerate(listed):
+            check_details(item, f"tasks[{number}].details")
         self.online(worker)
         worker.last_beat = self.clock.now()
         if body.get("seq", 0) > worker.seq:
@@ -352,7 +373,6 @@ class Store:
             worker.failed += body.get("failedDelta", 0)
         cancels: List[Dict[str, Any]] = []
         lost: List[Dict[str, Any]] = []
-        listed: List[Dict[str, Any]] = body.get("tasks") or []
         for item in listed:
             task = self.tasks.get(item["taskId"])
             name = {"taskId": item["taskId"], "attempt": item["attempt"]}

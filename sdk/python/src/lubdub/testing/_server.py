@@ -93,7 +93,7 @@ class Server(Transport):
         return self.store.create({"type": type, "payload": payload, "queue": queue, **fields}).id
 
     def task(self, task_id: str) -> Task:
-        """A task, to inspect: state, attempt, progress, output, error, completions."""
+        """A task, to inspect: state, attempt, progress, details, output, error, completions."""
         return self.store.tasks[task_id]
 
     def worker(self, worker_id: str = "") -> Worker:
