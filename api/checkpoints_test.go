@@ -47,7 +47,8 @@ func TestContractCheckpoints(t *testing.T) {
 		}
 		first := next("")
 		shows("")
-		l.call(first, "heartbeat", `{"attempt":1,"progressPct":3,"details":{"frame": 7320, "a":[ 1 ]}}`).want(200).contains(`{"acknowledged":true}`)
+		l.call(first, "heartbeat", `{"attempt":1,"progressPct":3,"details":{"frame": 7320, "a":[ 1 ]}}`).want(200).
+			contains(`{"acknowledged":true}`)
 		shows(`{"frame":7320,"a":[1]}`)
 		l.call(first, "heartbeat", `{"attempt":1,"progressPct":4}`).want(200)
 		l.call(first, "heartbeat", `{"attempt":1,"details":null}`).want(200)

@@ -86,25 +86,30 @@ func TestWhatCountsAsATenantsBeat(t *testing.T) {
 func TestDetailsCountAsBeats(t *testing.T) {
 	t.Parallel()
 	details := strings.Repeat("1", 2<<10)
-	for name, send := range map[string]func(e *env){
-		"one": func(e *env) {
+	for name, test := range map[string]struct {
+		beats int // that the others count as
+		send  func(e *env)
+	}{
+		"one": {1, func(e *env) {
 			e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1,"details":`+details+`}`).want(200)
-		},
-		"batch": func(e *env) {
-			e.do("POST", "/v1/heartbeats", e.task(), `{"heartbeats":[{"taskId":"task_1","attempt":1,"details":`+details+`}]}`).want(200)
-		},
-		"worker": func(e *env) {
+		}},
+		"batch": {1, func(e *env) {
+			e.do("POST", "/v1/heartbeats", "", fmt.Sprintf(
+				`{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":%q,"details":%s}]}`, e.task(), details)).want(200)
+		}},
+		"worker": {2, func(e *env) {
 			e.t.Helper()
 			token, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID}, e.now())
 			if err != nil {
 				e.t.Fatal(err)
 			}
-			e.do("POST", "/v1/workers/"+fakeWorkerID+"/heartbeat", token, `{"tasks":[{"taskId":"task_1","attempt":1,"details":`+details+`}]}`).want(200)
-		},
+			e.do("POST", "/v1/workers/"+fakeWorkerID+"/heartbeat", token,
+				`{"tasks":[{"taskId":"task_1","attempt":1,"details":`+details+`}]}`).want(200)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, func(c *Config) { c.TenantBeats = 4 })
-			send(e) // 3 of 4
+			e := newEnv(t, func(c *Config) { c.TenantBeats = test.beats + 2 + 1 })
+			test.send(e)
 			e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).want(200)
 			e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).refused(429, "overloaded")
 		})

@@ -8,9 +8,9 @@ import (
 	"github.com/lubdub-io/lubdub/tracker/lane"
 )
 
-// Submit applies many beats, which have no details, without waiting for them. It calls `done` with the beats that have a result, each beat once, from other
+// Submit applies many beats without waiting for them. It calls `done` with the beats that have a result, each beat once, from other
 // goroutines and perhaps before Submit returns. The function must not block, and may not keep its slice. The slice passed to Submit is the
-// caller's again when Submit returns; its contents are then undefined.
+// caller's again when Submit returns; its contents are then undefined. It ignores Details.
 //
 // Beats of different nodes come in different calls, and so do beats whose attempt was not live, which need another round trip.
 func (s *Service) Submit(beats []*Beat, done func([]*Beat)) {

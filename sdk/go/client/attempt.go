@@ -124,8 +124,8 @@ func (a *Attempt) Progress(pct float64, message string) error {
 	return nil
 }
 
-// LastCheckpoint decodes the last checkpoint of the task into v, a pointer: what any earlier attempt has saved. It returns false, and leaves
-// v unchanged, if there is none.
+// LastCheckpoint decodes the last checkpoint of the task, which any earlier attempt has saved, into v, a pointer. It returns false, and
+// leaves v unchanged, if there is none.
 func (a *Attempt) LastCheckpoint(v any) (ok bool, err error) {
 	if a.last == nil || len(a.last.Details) == 0 {
 		return false, nil

@@ -76,8 +76,8 @@ func (t *Task) Progress(pct float64, message string) error {
 // LastProgress returns the last progress that the previous attempt reported, and false without one.
 func (t *Task) LastProgress() (pct float64, message string, ok bool) { return t.attempt.LastProgress() }
 
-// Checkpoint saves how far the work is, as any value that encoding/json encodes in at most 16 KiB, for the next attempt's LastCheckpoint; it
-// never waits. The watchdog counts it as a sign of life.
+// Checkpoint saves how far the work is, as any value but nil that encoding/json encodes in at most 16 KiB, for the next attempt's
+// LastCheckpoint; it never waits. The watchdog counts it as a sign of life.
 func (t *Task) Checkpoint(v any) error {
 	t.moved.Store(t.clock.Now().UnixNano())
 	return t.attempt.Checkpoint(v)

@@ -1,5 +1,14 @@
-import type { Held } from './held.js';
 import type { ProgressUpdate } from './messages.js';
+
+/** An attempt in a request. */
+interface Item {
+  readonly token: string;
+  /** How many requests its report has waited for. */
+  readonly waits: number;
+  /** Chooses what the next beat reports, in the room that is left, and returns its size. */
+  pack(room: number): number;
+  beat(fields: object): string;
+}
 
 /** Progress and checkpoints in one request, in bytes. */
 const maxReports = 1 << 20;
@@ -16,13 +25,13 @@ export function sizeOf({ pct, message, details }: ProgressUpdate): number {
 }
 
 /** Decides what attempts report in their next request. What does not fit is first in the one after it. */
-export function share(all: Held[]): void {
+export function share(all: readonly Item[]): void {
   let room = maxReports;
-  for (const held of [...all].sort((a, b) => b.waits - a.waits)) room -= held.pack(room);
+  for (const item of [...all].sort((a, b) => b.waits - a.waits)) room -= item.pack(room);
 }
 
 /** The body of POST /v1/heartbeats, each with the token of its attempt. */
-export function bodyOf(batch: Held[]): string {
+export function bodyOf(batch: readonly Item[]): string {
   share(batch);
-  return `{"heartbeats":[${batch.map((held) => held.beat({ taskToken: held.token })).join()}]}`;
+  return `{"heartbeats":[${batch.map((item) => item.beat({ taskToken: item.token })).join()}]}`;
 }
