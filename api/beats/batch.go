@@ -150,7 +150,9 @@ func (b *batchRequest) collect(req *httpapi.Request) {
 		if it.refusal != nil {
 			continue
 		}
-		req.API.ChargeBeats(it.attempt.Scope.Tenant, beatbody.KiB(it.body.Details), req.Local())
+		if n := beatbody.KiB(it.body.Details); n > 0 {
+			req.API.ChargeBeats(it.attempt.Scope.Tenant, n, req.Local())
+		}
 		start := len(b.report)
 		b.report = it.body.AppendReport(b.report)
 		it.beat = beats.Beat{
