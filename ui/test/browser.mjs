@@ -79,11 +79,14 @@ export async function settled(page) {
   );
 }
 
-// axeViolations runs axe-core. The page's policy does not apply to Playwright's evaluate, so it stays on.
-export async function axeViolations(page) {
+// inColor are the rules of axe-core that depend on colors.
+export const inColor = ['color-contrast', 'link-in-text-block'];
+
+// axeViolations runs axe-core: all its rules, or these. The page's policy does not apply to Playwright's evaluate, so it stays on.
+export async function axeViolations(page, rules) {
   await page.evaluate(axe);
-  const found = await page.evaluate(async () => {
-    const r = await window.axe.run(document, { resultTypes: ['violations'] });
+  const found = await page.evaluate(async (runOnly) => {
+    const r = await window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) });
     return r.violations.map(
       (v) =>
         `${v.id}: ${v.help}: ${v.nodes
@@ -91,7 +94,7 @@ export async function axeViolations(page) {
           .map((n) => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? ''))
           .join(' | ')}`,
     );
-  });
+  }, rules);
   return found;
 }
 
