@@ -75,8 +75,8 @@ func (s *Service) Beat(b *Beat) {
 
 // BeatMany applies many beats at once and returns when each has a result. One that fails does not affect the others.
 func (s *Service) BeatMany(beats []*Beat) {
-	var single []*Beat
 	batched := beats
+	var detailed []*Beat
 	if slices.ContainsFunc(beats, hasDetails) {
 		batched = nil
 		for _, b := range beats {
@@ -84,26 +84,30 @@ func (s *Service) BeatMany(beats []*Beat) {
 				s.prepare(b, nil)
 				s.metrics.beatsDetailed.Inc()
 				s.RecordResult(b.shard(), 1, nil)
-				single = append(single, b)
+				detailed = append(detailed, b)
 			} else {
 				batched = append(batched, b)
 			}
 		}
 	}
+	wait := func() {}
 	if len(batched) > 0 {
 		w := lane.NewWaiter(len(batched))
 		for _, b := range batched {
 			s.prepare(b, w)
 		}
 		s.put(batched)
-		w.Wait()
+		wait = w.Wait
 	}
+	s.storeSingly(detailed) // meanwhile
+	wait()
+	var slow []*Beat
 	for _, b := range batched {
 		if b.slow {
-			single = append(single, b)
+			slow = append(slow, b)
 		}
 	}
-	s.storeSingly(single)
+	s.storeSingly(slow)
 }
 
 func hasDetails(b *Beat) bool { return b.Details != "" }

@@ -53,8 +53,8 @@ func (s *Service) FlusherSampling(shard, each int) func([]*Beat) {
 	}
 }
 
-// ExplainLater does what Submit does with slow beats.
-func (s *Service) ExplainLater(slow []*Beat, done func([]*Beat)) { s.explainLater(slow, done) }
+// StoreLater does what Submit does with slow beats.
+func (s *Service) StoreLater(slow []*Beat, done func([]*Beat)) { s.storeLater(slow, done) }
 
 // SampledFlushes is the number of flushes of which one samples silences.
 const SampledFlushes = sampledFlushes

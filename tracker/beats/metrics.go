@@ -23,7 +23,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		beats: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lubdub_beats_total",
 			Help: "Beats by result in the batcher: applied, slow (not live: explained one by one), unavailable, overloaded; and details: " +
-				"those with details, which it does not take.",
+				"beats with details, which are stored one by one outside the batcher.",
 		}, []string{"fate"}),
 		flushes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lubdub_beat_flushes_total",

@@ -72,7 +72,7 @@ func (l *submission) Done() {
 		}
 	}
 	if len(l.slow) > 0 {
-		l.s.explainLater(l.slow, l.done)
+		l.s.storeLater(l.slow, l.done)
 	}
 	if len(through) > 0 {
 		l.done(through)
@@ -83,8 +83,8 @@ func (l *submission) Done() {
 	submissions.Put(l)
 }
 
-// explainLater explains slow beats in the background of the flush that found them. It calls `done` for all of them in any case.
-func (s *Service) explainLater(slow []*Beat, done func([]*Beat)) {
+// storeLater stores slow beats one by one, in the background of the flush that found them. It calls `done` for all of them in any case.
+func (s *Service) storeLater(slow []*Beat, done func([]*Beat)) {
 	beats := slices.Clone(slow)
 	s.store.Go("beats whose attempt was not live", func() {
 		defer func() {

@@ -182,7 +182,7 @@ func TestSubmittedBeatsGetResultsAfterPanicsAndClose(t *testing.T) {
 		tr := trackertest.Open(t, tracker.Options{RedisURL: server.URL(), RedisTimeout: 10 * time.Second})
 		l := newResultLog()
 		b := &beats.Beat{} // without an attempt
-		tr.Beats.ExplainLater([]*beats.Beat{b}, l.record)
+		tr.Beats.StoreLater([]*beats.Beat{b}, l.record)
 		l.await(1)
 		if code := model.CodeOf(b.Err); code != model.Unavailable {
 			t.Errorf("%v", b.Err)

@@ -11,17 +11,18 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// appendBeat appends an attempt's item of a request.
-func (a *Attempt) appendBeat(b []byte) []byte {
+// appendBeat appends an attempt's item of a request; whole: it has all that the attempt has to report.
+func (a *Attempt) appendBeat(b []byte) (out []byte, whole bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b = appendString(append(b, `{"taskId":`...), a.taskID)
 	b = strconv.AppendInt(append(b, `,"attempt":`...), int64(a.number), 10)
 	b = appendString(append(b, `,"taskToken":`...), a.token)
-	if a.sending = 0; len(b) < beats.MaxReports {
+	a.sending, whole = 0, len(b) < beats.MaxReports || !a.progress.unsent()
+	if whole {
 		b, a.sending = a.progress.append(b), a.progress.version
 	}
-	return append(b, '}')
+	return append(b, '}'), whole
 }
 
 // take applies the answer to the batch; pause: how long the server requests to wait. It fails if the answer does not follow the API.

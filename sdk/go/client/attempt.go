@@ -93,7 +93,7 @@ func (a *Attempt) Context() context.Context { return a.Within(a.ctx) }
 
 // LastProgress returns the last progress that the previous attempt reported: pct from 0 to 100, and false if it reported none.
 func (a *Attempt) LastProgress() (pct float64, message string, ok bool) {
-	if a.last == nil {
+	if a.last == nil || !given(a.last.ProgressPct) && !given(a.last.Message) {
 		return 0, "", false
 	}
 	_ = json.Unmarshal(a.last.ProgressPct, &pct)
@@ -124,6 +124,9 @@ func (a *Attempt) Progress(pct float64, message string) error {
 	return nil
 }
 
+// given reports whether a field was given, and is not null.
+func given(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }
+
 // LastCheckpoint decodes the last checkpoint of the task, which any earlier attempt has saved, into v, a pointer. It returns false, and
 // leaves v unchanged, if there is none.
 func (a *Attempt) LastCheckpoint(v any) (ok bool, err error) {
@@ -148,14 +151,16 @@ func (a *Attempt) Checkpoint(v any) error {
 	if len(raw) > 0 {
 		_ = json.Compact(&compact, raw) // raw is JSON
 	}
-	switch n, deep := compact.Len(), depth(compact.Bytes()); {
-	case n == 0 || compact.String() == "null":
+	switch text := compact.Bytes(); {
+	case !given(text):
 		return errors.New("lubdub: a checkpoint of null cannot be saved")
-	case deep > maxLevels:
-		return fmt.Errorf("lubdub: the checkpoint is nested %d levels deep, and a server takes %d; save it as a string", deep, maxLevels)
-	case n > maxCheckpoint:
-		return fmt.Errorf("lubdub: the checkpoint has %d bytes, and a server takes %d; put the data elsewhere and save where it is", n,
-			maxCheckpoint)
+	case len(text) > maxCheckpoint:
+		return fmt.Errorf("lubdub: the checkpoint has %d bytes, and a server takes %d; put the data elsewhere and save where it is",
+			len(text), maxCheckpoint)
+	case depth(text) > maxLevels:
+		return fmt.Errorf("lubdub: the checkpoint is nested %d levels deep, and a server takes %d; save it as a string", depth(text), maxLevels)
+	case !utf8.Valid(text): // which encoding/json accepts, and a server refuses with the whole heartbeat
+		return errors.New("lubdub: the checkpoint is not UTF-8")
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -256,10 +261,13 @@ func (h held) AppendProgress(b []byte) ([]byte, uint64) {
 	return h.progress.append(b), h.progress.version
 }
 
-func (h held) Unsent() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.progress.unsent()
+func (h held) Deliver(ctx context.Context) error {
+	k := h.lastBeat()
+	if k == nil {
+		return nil
+	}
+	k.token = h.holder.Token() // its own may have expired
+	return h.persist(ctx, k, nil)
 }
 
 func (p *progress) append(b []byte) []byte {

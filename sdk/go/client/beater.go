@@ -37,6 +37,7 @@ type beater struct {
 	batch  []*Attempt
 	body   []byte
 	answer []byte
+	first  *Attempt // the first one that the last request had no room to report on, with which the next begins; nil: none
 }
 
 func newBeater(c *Client, base *endpoints) *beater {
@@ -159,7 +160,12 @@ func (b *beater) look(now time.Time) (wait time.Duration, due, alive bool) {
 		return max(0, min(wait, b.until.Sub(now))), false, true
 	}
 	b.tick(now, least, ticks)
-	for _, a := range b.all {
+	from := 0
+	if b.first != nil {
+		from = max(0, b.first.at)
+	}
+	for i := range b.all {
+		a := b.all[(from+i)%len(b.all)]
 		switch {
 		case a.due.After(now):
 			wait = min(wait, a.due.Sub(now))
@@ -273,11 +279,15 @@ func (b *beater) request() *call {
 // write encodes the request.
 func (b *beater) write() {
 	out := append(b.body[:0], `{"heartbeats":[`...)
+	b.first = nil
 	for i, a := range b.batch {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = a.appendBeat(out)
+		var whole bool
+		if out, whole = a.appendBeat(out); !whole && b.first == nil {
+			b.first = a
+		}
 	}
 	b.body = append(out, `]}`...)
 }

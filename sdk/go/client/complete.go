@@ -154,9 +154,12 @@ func (a *Attempt) release(completes bool) {
 // send sends the last progress and checkpoint if no heartbeat has, and then the completion.
 func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse, error) {
 	path := "/v1/tasks/" + seg(a.taskID)
-	if beat := a.lastBeat(); beat != nil {
-		k := &call{method: http.MethodPost, path: path + "/heartbeat", base: a.beater.base, token: a.token, body: beat}
-		if err := a.persist(ctx, k, nil); again(err) || causeOfError(err) != nil {
+	if k := a.lastBeat(); k != nil {
+		err := a.persist(ctx, k, nil)
+		if a.tryWorkersToken(k, err) {
+			err = a.persist(ctx, k, nil)
+		}
+		if again(err) || causeOfError(err) != nil {
 			return nil, err
 		}
 	}
@@ -175,12 +178,10 @@ func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse,
 		}
 		return err
 	})
-	var refused *Error
-	if errors.As(err, &refused) && refused.Status == http.StatusUnauthorized && a.holder != nil {
-		k.token = a.holder.Token() // valid for the call as well, and newer
+	if a.tryWorkersToken(k, err) {
 		err = a.persist(ctx, k, nil)
 	}
-	if errors.As(err, &refused) {
+	if refused := new(Error); errors.As(err, &refused) {
 		a.client.set.metrics.Refused(string(refused.Code))
 	}
 	if err != nil {
@@ -189,14 +190,25 @@ func (a *Attempt) send(ctx context.Context, body []byte) (*v1.CompletedResponse,
 	return &answer, nil
 }
 
+// tryWorkersToken reports whether a call was refused with the task's token, and sets the worker's, which is valid for it as well.
+func (a *Attempt) tryWorkersToken(k *call, err error) bool {
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || a.holder == nil {
+		return false
+	}
+	k.token = a.holder.Token()
+	return true
+}
+
 // lastBeat is a heartbeat with the progress and checkpoint that no server has acknowledged; nil: none.
-func (a *Attempt) lastBeat() []byte {
+func (a *Attempt) lastBeat() *call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.progress.unsent() {
 		return nil
 	}
-	return append(a.progress.append(fmt.Appendf(nil, `{"attempt":%d`, a.number)), '}')
+	return &call{method: http.MethodPost, path: "/v1/tasks/" + seg(a.taskID) + "/heartbeat", base: a.beater.base, token: a.token,
+		body: append(a.progress.append(fmt.Appendf(nil, `{"attempt":%d`, a.number)), '}')}
 }
 
 // Failure is an error with a failure category.

@@ -26,13 +26,15 @@ func TestTheNextAttemptBeginsWithTheCheckpoint(t *testing.T) {
 		s.run(func(_ context.Context, task *worker.Task) (any, error) {
 			var at map[string]int
 			ok, err := task.LastCheckpoint(&at)
+			if _, _, moved := task.LastProgress(); moved != (len(began) == 2) {
+				t.Errorf("attempt %d has progress before it: %v", len(began)+1, moved)
+			}
 			if began = append(began, fmt.Sprint(at, ok, err)); len(began) == 3 {
 				return at, nil
 			}
-			if err := task.Progress(3, "x"); err != nil {
-				t.Error(err)
-			}
-			if len(began) == 1 {
+			if len(began) == 2 {
+				_ = task.Progress(3, "x")
+			} else {
 				text := json.RawMessage(`{ "frame": 7320 }`)
 				if err := task.Checkpoint(text); err != nil {
 					t.Error(err)
@@ -107,7 +109,7 @@ func TestAWrongCheckpointIsRefused(t *testing.T) {
 				}
 			}
 			deep := json.RawMessage(strings.Repeat("[", 101) + `"\\\"]"` + strings.Repeat("]", 101))
-			for _, wrong := range []any{nil, (*int)(nil), math.NaN(), func() {}, most + "x", deep} {
+			for _, wrong := range []any{nil, (*int)(nil), math.NaN(), func() {}, most + "x", deep, json.RawMessage("\"\xff\"")} {
 				if err := task.Checkpoint(wrong); err == nil || !strings.Contains(err.Error(), "checkpoint") {
 					t.Errorf("%T: %v", wrong, err)
 				}
@@ -125,29 +127,70 @@ func TestAWrongCheckpointIsRefused(t *testing.T) {
 	})
 }
 
-// What tasks that are given back have not sent is sent before that, whether their handlers have returned or not.
+// What tasks that are given back have not sent is sent before that, whether their handlers have returned or not, however much it is, also
+// if a server refuses it once or the tasks' tokens have expired.
 func TestCheckpointsOfTasksThatAreGivenBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		s := newSite(t, worker.StopWithin(5*time.Second, 6*time.Second))
+		const n = 100
+		s := newSite(t, worker.Concurrency(n), worker.StopWithin(5*time.Second, 6*time.Second))
+		large := strings.Repeat("x", 15<<10)
+		refused := map[string]bool{}
+		s.server.Intercept(func(r *http.Request, body []byte) (int, any, bool) {
+			switch {
+			case !bytes.Contains(body, []byte("details")):
+				return 0, nil, false
+			case !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer worker"):
+				return http.StatusUnauthorized, v1.Error{Error: v1.CodeUnauthorized}, true
+			case !refused[r.URL.Path]:
+				refused[r.URL.Path] = true
+				return http.StatusServiceUnavailable, v1.Error{Error: v1.CodeStoreUnavailable}, true
+			}
+			return 0, nil, false
+		})
 		s.run(func(ctx context.Context, task *worker.Task) (any, error) {
 			<-ctx.Done()
-			_ = task.Checkpoint(task.ID())
+			_ = task.Checkpoint(task.ID() + large)
 			if task.ID() == "task_2" {
 				time.Sleep(time.Hour)
 			}
 			return nil, ctx.Err()
 		})
-		ids := []string{s.enqueue(), s.enqueue()}
+		var ids []string
+		for range n {
+			ids = append(ids, s.enqueue())
+		}
 		synctest.Wait()
 		if err := s.stop(); err == nil {
 			t.Error("nothing is unfinished")
 		}
 		for _, id := range ids {
-			if got := s.server.Task(id); string(got.Details) != `"`+id+`"` || got.State != "QUEUED" {
-				t.Errorf("%+v", got)
+			if got := s.server.Task(id); !strings.HasPrefix(string(got.Details), `"`+id+"x") || got.State != "QUEUED" {
+				t.Errorf("%s: %s with %d bytes", id, got.State, len(got.Details))
 			}
 		}
 		time.Sleep(2 * time.Hour)
+	})
+}
+
+// The last checkpoint before a completion arrives although the task's token has expired.
+func TestTheLastCheckpointWithTheWorkersToken(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newSite(t)
+		s.server.Intercept(func(r *http.Request, _ []byte) (int, any, bool) {
+			expired := strings.HasPrefix(r.URL.Path, "/v1/tasks/") && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer worker")
+			return http.StatusUnauthorized, v1.Error{Error: v1.CodeUnauthorized}, expired && !strings.HasSuffix(r.URL.Path, "/started")
+		})
+		s.run(func(_ context.Context, task *worker.Task) (any, error) {
+			return nil, task.Checkpoint(7)
+		})
+		id := s.enqueue()
+		time.Sleep(time.Minute)
+		if got := s.server.Task(id); string(got.Details) != "7" || got.State != v1.Succeeded {
+			t.Errorf("%+v", got)
+		}
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -143,17 +143,26 @@ func (w *Worker) giveBack() {
 	w.await(func() bool { return w.completing == 0 }, nil, nil)
 }
 
-// sendUnsent sends the progress and checkpoints of attempts that are given back, for the attempts after them.
-func (w *Worker) sendUnsent(unsent []beats.Attempt) {
-	if len(unsent) == 0 {
-		return
-	}
+// deliver sends the last progress and checkpoints of attempts that are given back, for the attempts after them.
+func (w *Worker) deliver(givenBack []beats.Attempt) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	defer w.clock.AfterFunc(lastWait, cancel)()
-	if err := beats.Client.Heartbeat(ctx, w.client, unsent); err != nil {
-		w.set.log.Warn("The last progress of tasks that are given back could not be sent", "tasks", len(unsent), "error", err)
+	defer w.clock.AfterFunc(2*lastWait, cancel)()
+	var all sync.WaitGroup
+	places := make(chan struct{}, 16)
+	for _, a := range givenBack {
+		places <- struct{}{}
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			defer func() { <-places }()
+			if err := a.Deliver(ctx); err != nil {
+				id, _ := a.Name()
+				w.set.log.Warn("The last progress of a task that is given back could not be sent", "taskId", id, "error", err)
+			}
+		}()
 	}
+	all.Wait()
 }
 
 // depart deregisters, and returns the result of Run.
@@ -161,20 +170,20 @@ func (w *Worker) depart() error {
 	w.mu.Lock()
 	held, fatal, kept := w.held, w.fatal, w.kept
 	left := w.cut
-	var unsent []beats.Attempt
+	var givenBack []beats.Attempt
 	for _, e := range w.inventory {
 		if e.attempt == nil || !e.attempt.Over() {
 			left = append(left, e.taskID)
 		}
-		if e.attempt != nil && !e.attempt.Over() && e.attempt.Unsent() {
-			unsent = append(unsent, e.attempt)
+		if e.attempt != nil && !e.attempt.Over() {
+			givenBack = append(givenBack, e.attempt)
 		}
 	}
 	slices.Sort(left)
 	w.mu.Unlock()
 	var err error
 	if !held {
-		w.sendUnsent(unsent)
+		w.deliver(givenBack)
 		err = w.deregister()
 	}
 	w.mu.Lock()

@@ -145,9 +145,11 @@ func msOr(ms *int64, otherwise time.Duration) time.Duration {
 // dispatch starts the next attempt. The mutex is held.
 func (s *Server) dispatch(t *task, worker string) {
 	if t.Attempt > 0 && (t.ProgressPct > 0 || t.Details != nil) {
-		pct, _ := json.Marshal(t.ProgressPct)
-		message, _ := json.Marshal(t.Message)
-		t.last = &v1.Progress{ProgressPct: pct, Message: message, Details: t.Details}
+		t.last = &v1.Progress{Details: t.Details}
+		if t.ProgressPct > 0 {
+			t.last.ProgressPct, _ = json.Marshal(t.ProgressPct)
+			t.last.Message, _ = json.Marshal(t.Message)
+		}
 	}
 	t.Attempt++
 	t.State, t.WorkerID, t.Beats, t.Reason = v1.Dispatched, worker, 0, ""

@@ -1,7 +1,7 @@
 """Checkpoints: what an attempt leaves for the next one."""
 
 import threading
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import lubdub
 from lubdub.attempt import Attempt
@@ -41,7 +41,7 @@ class Checkpoints(Tracked):
                 )
                 second = self.next_attempt(first)
                 self.assertEqual(second.last_checkpoint, value)
-                self.assertEqual(second.last_progress, {"progressPct": None, "message": None, "details": value})
+                self.assertIsNone(second.last_progress)
                 second.progress(30)
                 self.server.until("it is sent", lambda second=second: self.server.task(second.task_id).progress)
                 third = self.next_attempt(second)
@@ -112,6 +112,8 @@ class Checkpoints(Tracked):
             value.append(['[\\"['])
         for value in ("x" * (LARGEST - 2), "é" * (LARGEST // 2 - 1), deep[0]):
             attempt.checkpoint(value)
+        with self.assertRaisesRegex(lubdub.ConfigurationError, "bytes"):  # the size is looked at first
+            attempt.checkpoint([deep[1], "x" * LARGEST])
         cycle: List[Any] = []
         cycle.append(cycle)
         bad: List[Any] = [
@@ -264,10 +266,80 @@ class Workers(WorkerCase):
         return [[t.details[0], t.progress] if t.details is not None else None for t in tasks]
 
     def test_tasks_that_are_returned_at_a_stop_keep_theirs(self) -> None:
-        found = self.stop_with_checkpoints(70)  # they need two heartbeats
-        self.assertEqual(found, [[number, {"progressPct": 50}] for number in range(70)])
+        found = self.stop_with_checkpoints(100)
+        self.assertEqual(found, [[number, {"progressPct": 50}] for number in range(100)])
+        last = [r for r in self.server.requests if b"details" in r.body]
+        self.assertEqual(len(last), 100)
+        self.assertTrue(all(r.path.startswith("/v1/tasks/") for r in last))
+        tokens = {r.headers["Authorization"] for r in last}
+        self.assertEqual(tokens, {f"Bearer {self.server.worker().token}"})  # those of the tasks may have expired
 
-    def refuse(self, times: int) -> List[Request]:
+    def stop_with_a_cut_completion(self, refuse: bool) -> None:
+        """Stops a worker with a completion that is refused until then. refuse: so is the checkpoint of its other task."""
+        refused: List[Request] = []
+
+        def answer(r: Request) -> Any:
+            if r.path.endswith("/ends/completed"):
+                refused.append(r)
+            elif not refuse or b"details" not in r.body:
+                return None
+            return 503, {"error": "store_unavailable"}
+
+        def handler(task: Attempt) -> None:
+            if task.payload == "runs":
+                try:
+                    task.wait(1000)
+                finally:
+                    task.checkpoint("x")
+
+        def omitting() -> List[Request]:
+            """The inventories without it."""
+            after = [r for r in self.beats() if refused and r.at >= refused[0].at and "tasks" in r.json()]
+            return [r for r in after if "ends" not in [item["taskId"] for item in r.json()["tasks"]]]
+
+        self.server.intercept = answer
+        for name in ("ends", "runs"):
+            self.server.enqueue("t", name, taskId=name)
+        worker = self.start(handler, concurrency=2)
+        self.server.until("an inventory omits it", omitting)
+        error = self.stop(worker)
+        assert isinstance(error, lubdub.Unfinished)
+        self.assertEqual(error.task_ids, ["ends", "runs"])
+        self.assertEqual(len(omitting()), 1, "the server takes what two of them omit as lost, and counts it")
+
+    def test_no_inventory_at_a_stop_omits_a_task_whose_completion_was_cut(self) -> None:
+        self.stop_with_a_cut_completion(False)
+        self.assertEqual(self.server.task("runs").details, "x")
+
+    def test_nor_does_one_that_is_due_while_the_last_heartbeat_is_repeated(self) -> None:
+        self.server.store.interval = 0.5
+        with self.assertLogs("lubdub.worker", "WARNING") as logs:
+            self.stop_with_a_cut_completion(True)
+        self.assertIsNone(self.server.task("runs").details)
+        self.assertEqual(len([line for line in logs.output if "of 1 tasks were not sent: " in line]), 1)
+
+    def test_the_server_may_ask_to_wait_longer_than_the_stop_does(self) -> None:
+        refused = self.refuse(1000, {"Retry-After": "5"})
+        self.assertEqual(self.stop_with_checkpoints(1), [None])
+        self.assertEqual(len([r for r in refused if r.path.startswith("/v1/tasks/")]), 1)
+
+    def test_a_task_that_is_over_at_the_last_heartbeat_is_not_given_back(self) -> None:
+        self.server.intercept = lambda r: (
+            (409, {"error": "task_already_terminal", "state": "FAILED"}) if b"details" in r.body else None
+        )
+
+        def handler(task: Attempt) -> None:
+            try:
+                task.wait(1000)
+            finally:
+                task.checkpoint(1)
+
+        task_id = self.server.enqueue("t")
+        worker = self.start(handler)
+        self.server.until("it runs", lambda: self.server.task(task_id).state == "RUNNING")
+        self.assertIsNone(self.stop(worker))
+
+    def refuse(self, times: int, headers: Optional[Dict[str, str]] = None) -> List[Request]:
         """Refuses the first heartbeats with a checkpoint."""
         refused: List[Request] = []
 
@@ -275,7 +347,7 @@ class Workers(WorkerCase):
             if b"details" not in r.body or len(refused) >= times:
                 return None
             refused.append(r)
-            return 503, {"error": "store_unavailable"}
+            return 503, {"error": "store_unavailable"}, headers or {}
 
         self.server.intercept = answer
         return refused

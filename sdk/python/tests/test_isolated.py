@@ -44,7 +44,7 @@ class Children(TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.changed = threading.Condition()
-        self.interval, self.refusing = INTERVAL, False
+        self.interval, self.refusing, self.expired = INTERVAL, False, False
         self.web_server: WebServer = self.web(self.answer)
 
     def answer(self, request: ReceivedRequest) -> Answer:
@@ -52,6 +52,8 @@ class Children(TestCase):
             self.changed.notify_all()
         if self.refusing and request.path == "/v1/workers/w/heartbeat" and b"details" in request.body:
             return 503, {"error": "store_unavailable"}, {}
+        if self.expired and request.headers.get("authorization") == "Bearer y":
+            return 401, {"error": "unauthorized"}, {}
         answer_body: Dict[str, Any] = {"acknowledged": True, "finalState": "SUCCEEDED"}
         if request.path == "/v1/heartbeats":
             answer_body["results"] = [
@@ -149,13 +151,23 @@ class Children(TestCase):
         self.assertLess(paths.index("/v1/tasks/a/heartbeat"), paths.index("/v1/tasks/a/completed"))
         self.ends_at_a_signal(process, "Task a, attempt 1, failed")
 
+    def test_the_workers_token_sends_both_if_the_tasks_has_expired(self) -> None:
+        self.refusing = True
+        process = self.run_program(0.3)
+        self.expired = True
+        self.until("it is completed", lambda: self.beats("/v1/tasks/a/completed")[1:])
+        for path in ("/v1/tasks/a/heartbeat", "/v1/tasks/a/completed"):
+            tokens = [r.headers["authorization"] for r in self.beats(path)]
+            self.assertEqual(tokens, ["Bearer y", "Bearer z"])
+        self.ends_at_a_signal(process, "Task a, attempt 1, failed: .* it will not be retried")
+
     def test_its_unsent_checkpoint_comes_before_the_deregistration_at_the_hard_stop(self) -> None:
         self.refusing = True
         process = self.run_program(0)
         self.until("heartbeats no longer have an inventory", lambda: self.beats_without_inventory())
         self.refusing, before = False, len(self.with_details())
         self.ends_at_a_signal(process, "killing it; tasks returned to the queue: a\n")
-        self.assertEqual(len(self.with_details()), before + 1)
+        self.assertEqual([r.path for r in self.with_details()[before:]], ["/v1/tasks/a/heartbeat"])
 
     def beats_without_inventory(self) -> List[ReceivedRequest]:
         return [r for r in self.beats("/v1/workers/w/heartbeat") if "tasks" not in r.json()]
@@ -175,7 +187,8 @@ class Children(TestCase):
 
             with self.assertRaises(lubdub.Unfinished):
                 worker.run(signals=False)
-        self.assertEqual([r.path for r in self.with_details()], ["/v1/workers/w/heartbeat"])
+        self.assertEqual([r.path for r in self.with_details()], ["/v1/tasks/a/heartbeat"])
+        self.assertEqual(self.with_details()[0].headers["authorization"], "Bearer z")
         last = [r.path.rsplit("/", 1)[1] for r in self.web_server.requests[-2:]]
         self.assertEqual(last, ["heartbeat", "deregister"])
 

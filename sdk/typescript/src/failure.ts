@@ -152,14 +152,15 @@ export function checkpointOf(value: unknown): string {
     throw new UsageError(`lubdub: the checkpoint is not JSON: ${textOf(cause)}`, { cause });
   }
   if (text === undefined || text === 'null') throw new UsageError('lubdub: the checkpoint has no value; set any JSON but null');
-  const [size, depth] = [Buffer.byteLength(text), depthOf(text)];
-  if (depth > maxDepth) {
-    throw new UsageError(`lubdub: the checkpoint is nested ${depth} levels deep, and a server takes ${maxDepth}; set it as a string`);
+  const size = Buffer.byteLength(text);
+  if (size > maxCheckpoint) {
+    throw new UsageError(
+      `lubdub: the checkpoint has ${size} bytes, and a server takes ${maxCheckpoint}; put the data elsewhere and set where it is`,
+    );
   }
-  if (size <= maxCheckpoint) return text;
-  throw new UsageError(
-    `lubdub: the checkpoint has ${size} bytes, and a server takes ${maxCheckpoint}; put the data elsewhere and set where it is`,
-  );
+  const depth = depthOf(text);
+  if (depth <= maxDepth) return text;
+  throw new UsageError(`lubdub: the checkpoint is nested ${depth} levels deep, and a server takes ${maxDepth}; set it as a string`);
 }
 
 /** How deeply the arrays and objects of a JSON text are nested. */

@@ -117,7 +117,8 @@ test('a value that cannot be a checkpoint is an error at the call, and the unsen
   const before = server.requests.length;
   const none = [undefined, null, () => 1, Symbol('x'), new Date(Number.NaN)];
   const deep = (levels: number): unknown => (levels === 0 ? '"[' : [deep(levels - 1)]);
-  for (const value of [...none, deep(101), Number.NaN, { n: Infinity }, 1n, circle, long((16 << 10) + 1), 'é'.repeat(8192)]) {
+  const tooLong = [long((16 << 10) + 1), 'é'.repeat(8192), long(20 << 20)];
+  for (const value of [...none, deep(101), Number.NaN, { n: Infinity }, 1n, circle, ...tooLong]) {
     assert.throws(() => attempt.checkpoint(value), UsageError, String(typeof value));
   }
   await server.clock.advance(0);
@@ -193,9 +194,9 @@ async function stopped(before: (s: Awaited<ReturnType<typeof site>>, finish: () 
   const end = await s.server.finish(s.over);
   assert.ok(end instanceof UnfinishedError);
   assert.deepEqual(end.taskIds.filter((id) => id !== 'done').sort(), ids.toSorted());
-  const calls = s.server.requests.slice(-4);
-  assert.ok(calls.pop()!.path.endsWith('/deregister'));
-  for (const { headers } of calls) assert.match(headers['Authorization']!, /^Bearer worker/, 'a token that is renewed');
+  assert.ok(s.server.requests.at(-1)!.path.endsWith('/deregister'));
+  const last = s.server.requests.filter((r) => /tasks\/.*heartbeat$/.test(r.path));
+  for (const { headers } of last) assert.match(headers['Authorization']!, /^Bearer worker/, 'a token that is renewed');
   return { ...s, ids };
 }
 
@@ -232,12 +233,64 @@ test('a server that does not accept the last checkpoints delays a stop for a lim
   const s = await stopped(({ server }, finish) => {
     finish();
     start = server.clock.now();
-    server.intercept((r) => (/heartbeats?$/.test(r.path) ? { ...unavailable, headers: { 'retry-after': '3' } } : undefined));
+    server.intercept((r) => (/heartbeats?$/.test(r.path) ? { ...unavailable, headers: { 'retry-after': '1' } } : undefined));
   });
   const took = s.server.clock.now() - start;
-  assert.ok(took >= 10_000 && took < 10_100, `${took} ms`);
+  assert.ok(took >= 7000 && took < 7100, `${took} ms`);
+  const tries = s.server.requests.filter((r) => /tasks.*heartbeat$/.test(r.path));
+  assert.equal(tries.length, 6, 'each again when Retry-After has passed, within the limit');
   assert.equal(s.lines.filter((line) => line === 'warn The last progress of a task was not sent').length, 3);
   assert.deepEqual(s.server.workers()[0]!.status, 'OFFLINE');
+  s.client.close();
+});
+
+for (const when of ['at the stop', 'from a heartbeat before it']) {
+  test(`a server that does not answer ${when} delays deregistering by 2 s at most`, async () => {
+    let start = 0;
+    const s = await stopped(async ({ server, beats }, finish) => {
+      finish();
+      const count = beats().length;
+      server.intercept((r) => (/heartbeats?$/.test(r.path) ? new Promise(() => {}) : undefined));
+      if (when !== 'at the stop') await server.until('a heartbeat is in flight', () => beats().length > count);
+      start = server.clock.now();
+    });
+    const deregister = s.server.requests.at(-1)!;
+    assert.ok(deregister.path.endsWith('/deregister') && deregister.status === 200);
+    assert.ok(deregister.atMs - start <= 7010, `${deregister.atMs - start} ms, of which 5 s are the hard stop`);
+    assert.equal(s.lines.filter((line) => line === 'warn The last progress of a task was not sent').length, 3);
+    for (const id of s.ids) assert.deepEqual([s.server.task(id).state, s.server.task(id).lost], ['QUEUED', 0], id);
+    const sent = s.server.requests.length;
+    await s.server.clock.advance(60_000);
+    assert.equal(s.server.requests.length, sent, 'nothing comes after it');
+    s.client.close();
+  });
+}
+
+test('the last checkpoints of 100 attempts all arrive, with a limited number of requests at once', async () => {
+  const s = await site(
+    async (task, signal) => {
+      await untilEnded(signal);
+      task.checkpoint(task.id + long((15 << 10) - task.id.length));
+      return new Promise(() => {});
+    },
+    { softStopMs: 4000, hardStopMs: 5000, concurrency: 100 },
+  );
+  const ids = Array.from({ length: 100 }, () => s.server.enqueue({ type: 'work' }));
+  await s.server.until('they are at work', () => s.worker.activeCount === 100);
+  let [open, most] = [0, 0];
+  s.server.intercept(async (r) => {
+    if (!/tasks.*heartbeat$/.test(r.path)) return undefined;
+    most = Math.max(most, ++open);
+    await new Promise<void>((resolve) => s.server.clock.setTimeout(resolve, 50));
+    open--;
+    return undefined;
+  });
+  s.worker.close();
+  const end = await s.server.finish(s.over);
+  assert.ok(end instanceof UnfinishedError);
+  assert.equal(end.taskIds.length, 100);
+  for (const id of ids) assert.ok((s.server.task(id).details as string).startsWith(id), id);
+  assert.ok(most > 1 && most <= 8, `${most} at once`);
   s.client.close();
 });
 

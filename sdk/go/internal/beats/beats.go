@@ -39,8 +39,8 @@ type Attempt interface {
 	// AppendProgress appends the fields of its progress and checkpoint, each with a comma before it. They count as sent once Accepted is
 	// called with the returned version.
 	AppendProgress(b []byte) (out []byte, version uint64)
-	// Unsent reports that it has progress or a checkpoint that no accepted heartbeat has sent.
-	Unsent() bool
+	// Deliver sends the progress and checkpoint that no accepted heartbeat has sent, if there are any. It retries until ctx ends.
+	Deliver(ctx context.Context) error
 	// Accepted is called when a heartbeat that was sent at that time was accepted.
 	Accepted(sent time.Time, lease time.Duration, version uint64)
 	// Cancel is called when cancellation was requested.

@@ -127,7 +127,6 @@ class DirectedWorkerBeats(WorkerBeats):
     def __init__(self, caller: Caller, listener: Listener, watched: bool, parent: ParentAwareTransport) -> None:
         super().__init__(caller, listener, watched)
         self.parent = parent
-        self.flushing = False  # no claim can return more tasks
 
     def resume(self, session: Session, seq: int, unanswered: Optional[Delta]) -> None:
         """Continues a registration that another child sent heartbeats for, with its sequence numbers."""
@@ -136,12 +135,8 @@ class DirectedWorkerBeats(WorkerBeats):
             self.due = session.accepted + spread(session.interval)
             self.wake_thread()
 
-    def flush(self, seconds: float) -> None:
-        self.flushing = True
-        super().flush(seconds)
-
     def complete(self, session: Session) -> bool:
-        return self.flushing or self.clock.now() - self.parent.last_message < max(0.3, min(1.0, session.interval / 2))
+        return self.clock.now() - self.parent.last_message < max(0.3, min(1.0, session.interval / 2))
 
 
 class Limits:
@@ -187,9 +182,8 @@ class Limits:
         try:
             if entry.unsent:
                 with contextlib.suppress(ApiError):  # the completion has the same answer if the attempt is over
-                    persist(self.caller, last_beat(entry, entry.token), None, entry.timeout)
-            answer, _ = persist(self.caller, call, None, entry.timeout)
-            then = retry_of(answer)
+                    self.persist(last_beat(entry, entry.token), entry, session)
+            then = retry_of(self.persist(call, entry, session))
         except LubdubError as error:
             then = f"its completion was not accepted: {error}"
         self.beats.settled(entry.key)
@@ -206,6 +200,16 @@ class Limits:
             file=sys.stderr,
             flush=True,
         )
+
+    def persist(self, call: Call, entry: BeatEntry, session: Optional[Session]) -> Dict[str, Any]:
+        """Retries a call until it is answered, with the worker's token if the task's is refused."""
+        try:
+            return persist(self.caller, call, None, entry.timeout)[0]
+        except ApiError as error:
+            if error.status != 401 or session is None:
+                raise
+            call.token = session.token
+            return persist(self.caller, call, None, entry.timeout)[0]
 
     def watch_signals(self, signals: socket.socket) -> None:
         """Watches for signals that the parent does not handle, and ends the parent at the hard stop."""

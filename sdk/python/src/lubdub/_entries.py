@@ -66,15 +66,15 @@ def encoded(checkpoint: Any) -> str:
         written = write(checkpoint)
     except ConfigurationError as error:
         raise ConfigurationError(f"the checkpoint cannot be sent: {error}") from None
-    depth = _depth_of(written.decode())
-    if depth > MAX_DEPTH:
-        raise ConfigurationError(
-            f"the checkpoint cannot be sent: it is nested {depth} levels deep, and a server takes {MAX_DEPTH}; set it as a string"
-        )
     if len(written) > MAX_CHECKPOINT:
         raise ConfigurationError(
             f"the checkpoint cannot be sent: it has {len(written)} bytes as JSON, and a server takes {MAX_CHECKPOINT}; put the data "
             "elsewhere and send where it is"
+        )
+    depth = _depth_of(written.decode())
+    if depth > MAX_DEPTH:
+        raise ConfigurationError(
+            f"the checkpoint cannot be sent: it is nested {depth} levels deep, and a server takes {MAX_DEPTH}; set it as a string"
         )
     return written.decode()
 
@@ -135,7 +135,7 @@ class BeatEntry:
 
 
 def last_beat(entry: BeatEntry, token: str, endpoints: Optional[Endpoints] = None) -> Call:
-    """The heartbeat of an attempt that sends its report before its completion."""
+    """The heartbeat of an attempt that sends its report before its completion or return."""
     return Call(
         "POST",
         path_of("/v1/tasks/{}/heartbeat", (entry.task_id,)),

@@ -8,8 +8,13 @@ from typing import Any, Dict, List, Optional, Tuple
 from ._answers import interval_of, objects, plain, text, timeout_of, whole
 from ._beats import LONGEST, MAX_BATCH, Accepted, BeatEntry, Beats, Listener, items_of, key_of
 from ._call import Call, Caller, path_of, read, write
-from ._clock import FIRST_PAUSE, backoff
+from ._clock import Event, backoff
+from ._complete import persist
+from ._entries import last_beat
+from .ends import end_of_error
 from .errors import ApiError, LubdubError, WorkerNotFound, WorkerOffline, forced_offline, wait_of
+
+LAST_BEATS = 16  # heartbeats at the same time at a stop
 
 
 class Session:
@@ -110,16 +115,58 @@ class WorkerBeats(Beats):
         self.due = min(self.due, max(self.clock.now(), self.last + 1))
 
     def flush(self, seconds: float) -> None:
-        """Sends reports that no heartbeat has sent, in a few seconds at most. The worker stops, and the next attempts need them."""
-        end = self.clock.now() + seconds
+        """Sends reports that no heartbeat has sent, in some seconds at most: the worker stops, and the next attempts need them. Each is
+        sent alone, since another inventory could be the second one that omits an attempt whose completion was cut."""
         with self.cond:
-            while self.session is not None and not self.closed and any(e.unsent for e in self.entries.values()):
-                left = end - self.clock.now()
-                if left <= 0:
-                    return
-                self.due = min(self.due, self.last + FIRST_PAUSE)
-                self.wake_thread()
-                self.cond.wait(left)
+            session, end = self.session, self.clock.now() + seconds
+            unsent = {key: entry for key, entry in self.entries.items() if entry.unsent}
+            todo = list(unsent.values())
+        if session is None or self.closed or not todo:
+            return
+        late = Event(self.clock)
+        errors: List[LubdubError] = []
+
+        def send() -> None:
+            while True:
+                with self.cond:
+                    if not todo or self.closed or late.is_set():
+                        return
+                    entry = todo.pop()
+                error = self.send_last(entry, session, end, late)
+                with self.cond:
+                    if error is None:
+                        del unsent[entry.key]
+                    else:
+                        errors.append(error)
+                    self.cond.notify_all()
+
+        try:
+            for _ in range(min(LAST_BEATS, len(todo))):
+                self.clock.spawn(send, "lubdub-last-beats")
+        except RuntimeError:
+            pass  # no more threads can be started
+        with self.cond:
+            while len(unsent) > len(errors) and not self.closed and self.clock.now() < end:
+                self.cond.wait(end - self.clock.now())
+            left, why = len(unsent), str(errors[0]) if errors else f"no answer within {seconds:g} s"
+        late.set()
+        if left:
+            self.listener.log("warning", f"The last progress and checkpoints of {left} tasks were not sent: {why}")
+
+    def send_last(self, entry: BeatEntry, session: Session, end: float, late: Event) -> Optional[LubdubError]:
+        """Sends an attempt's report, and returns why it was not sent. An attempt that is over needs none."""
+        version = entry.report.version
+        if self.entries.get(entry.key) is not entry or not entry.unsent:
+            return None
+        try:
+            persist(self.caller, last_beat(entry, session.token), end, session.timeout, late)
+        except LubdubError as error:
+            if not isinstance(error, ApiError) or end_of_error(error) is None:
+                return error
+            self.drop(entry.key)
+            self.listener.lost(entry.key, error.code, error.fields)
+        entry.deliver(version)
+        return None
 
     def over(self) -> bool:
         return self.closed

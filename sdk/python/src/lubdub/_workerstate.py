@@ -68,7 +68,8 @@ class WorkerHolder(Holder):
             self.state.attempts.pop(key, None)
 
     def settled(self, key: str) -> None:
-        self.state.beats.settled(key)
+        if not self.state.left.is_set():  # else it was cut: no other inventory may omit the attempt
+            self.state.beats.settled(key)
 
     def drop(self, key: str) -> None:
         self.state.beats.drop(key)

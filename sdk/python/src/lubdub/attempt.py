@@ -158,12 +158,15 @@ class Attempt:
     @property
     def last_progress(self) -> Optional[t.Progress]:
         """The last progress that the previous attempt reported; None: none."""
-        return self.envelope.get("lastProgress")
+        last: Optional[t.Progress] = self.envelope.get("lastProgress")
+        if last is None or (last.get("progressPct") is None and last.get("message") is None):
+            return None  # or there are only checkpoints
+        return last
 
     @property
     def last_checkpoint(self) -> Any:
         """The last checkpoint of the task, whichever attempt set it; None: none."""
-        last = self.last_progress
+        last: Optional[t.Progress] = self.envelope.get("lastProgress")
         return last.get("details") if last is not None else None
 
     @property

@@ -1,5 +1,5 @@
 import { type Caller, seg } from '../call.js';
-import { backoff, type Moment, read, sleep, spread, type Timer } from '../clock.js';
+import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
 import { Endpoints } from '../endpoints.js';
 import { ApiError, copyOf, errorOf, isGone, isHeld, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
 import { completionOf, textOf } from '../failure.js';
@@ -7,7 +7,6 @@ import { sendCompletion } from '../persist.js';
 import type { Outage } from '../outage.js';
 import { intervalOf, isObject, objects, plain, text, timeoutOf } from '../answers.js';
 import type { TaskError } from '../types.js';
-import { deadline } from '../worker/changes.js';
 import { claimUntilAnswered } from './claim.js';
 import { Free, type Held, lookEvery } from './held.js';
 import type { Claimed, ClaimCommand, Emit, Session, Work } from './messages.js';
@@ -20,8 +19,11 @@ const maxBatch = 1000;
 /** The limit of a stopping worker's calls, in ms. */
 const lastCallLimit = 5000;
 
-/** How often it tries to send the last progress of an attempt. */
-const lastTries = 4;
+/** The limit of all its last heartbeats, in ms: after the hard stop as little as 5 s are left, and deregistering matters more. */
+const lastBeatLimit = 2000;
+
+/** How many of these are in flight at once. */
+const lastBeats = 8;
 
 /** An attempt in the inventory. */
 interface Entry {
@@ -60,6 +62,7 @@ export class WorkerBeats {
   #unanswered: { seq: number; completed: number; failed: number } | undefined;
   #over = false;
   readonly #leaving = new AbortController();
+  readonly #late = new AbortController(); // ends the last heartbeats
   #claim: AbortController | undefined; // in flight
 
   /** onReport is called when this thread completes an attempt whose handler has not returned in time. */
@@ -135,15 +138,18 @@ export class WorkerBeats {
     await this.#free.until(() => !this.#beating || entry.named !== this.#beats);
   }
 
-  /** Stops the heartbeats when none is in flight, and sends what they have not. */
+  /** Stops the heartbeats when none is in flight, and sends what they have not, within a limited time. */
   async leave(): Promise<void> {
     this.#over = true;
     this.#outage.gone(this);
     this.unclaim();
     this.#leaving.abort(new UnansweredError('POST completed', 'the worker has deregistered', false));
     this.#timer?.cancel();
+    const late = new UnansweredError('POST heartbeat', `no answer within ${lastBeatLimit} ms`, false);
+    const timer = this.#caller.set.clock.setTimeout(() => this.#late.abort(late), lastBeatLimit);
     await this.#free.until(() => !this.#beating);
     await this.#deliver();
+    timer.cancel();
   }
 
   /**
@@ -152,20 +158,22 @@ export class WorkerBeats {
    */
   async #deliver(): Promise<void> {
     const token = this.#session?.token;
-    const late = deadline(this.#caller.set.clock, lastCallLimit, new Error(`no answer within ${lastCallLimit} ms`));
     const send = async ({ taskId, attempt, held }: Entry) => {
       if (!token || !held?.unacknowledged || held.ended || this.#caller.closing.aborted) return;
       const path = `/v1/tasks/${seg(taskId)}/heartbeat`;
       const body = beatOf({ attempt }, held.unacknowledged);
       try {
-        await this.#caller.do({ method: 'POST', path, token, body, tries: lastTries, signal: late.signal });
+        await this.#caller.do({ method: 'POST', path, token, body, tries: Infinity, signal: this.#late.signal });
       } catch (error) {
         const fields = { taskId, attempt, error: textOf(error) };
         this.#emit({ is: 'log', level: 'warn', message: 'The last progress of a task was not sent', fields });
       }
     };
-    await Promise.all([...this.#entries.values()].map(send));
-    late.cancel();
+    const entries = [...this.#entries.values()].values();
+    const sendNext = async () => {
+      for (const entry of entries) await send(entry);
+    };
+    await Promise.all(Array.from({ length: lastBeats }, sendNext));
   }
 
   /** Announces the drain. */
@@ -175,7 +183,7 @@ export class WorkerBeats {
 
   /** Stops the heartbeats and deregisters; returns the ids of the tasks that go back to the queue. */
   async quit(): Promise<string[]> {
-    await Promise.race([this.leave(), sleep(this.#caller.set.clock, lastCallLimit)]);
+    await this.leave();
     await this.#part('deregister').catch(() => {});
     return [...this.#entries.values()].filter(({ held }) => !held?.ended).map(({ taskId }) => taskId);
   }
@@ -281,6 +289,7 @@ export class WorkerBeats {
         body: this.#write(isInventory),
         tries: 1,
         limitMs: Math.min(timeoutMs, session.timeoutMs / 3),
+        signal: this.#late.signal,
       });
       this.#outage.answered(this);
       if (this.#session === session) this.#handle(session, isObject(answer) ? answer : {}, sent, left, isInventory);
@@ -306,7 +315,8 @@ export class WorkerBeats {
       if (this.#session !== session || batch.length === 0) return;
       const sent = read(clock);
       const limitMs = Math.min(timeoutMs, ...batch.map((held) => held.timeout / 3));
-      const call = { method: 'POST', path: '/v1/heartbeats', open: true, body: bodyOf(batch), limitMs, tries: 1 };
+      const body = bodyOf(batch);
+      const call = { method: 'POST', path: '/v1/heartbeats', open: true, body, limitMs, tries: 1, signal: this.#late.signal };
       try {
         const answer = await this.#caller.do(call);
         const taken = takeResults(batch, answer, sent, read(clock), this.#emit);

@@ -204,7 +204,7 @@ export class FakeServer {
     await Promise.resolve();
     init.signal.throwIfAborted();
     if (this.#down) return this.#down();
-    const instead = await this.#intercept?.(request);
+    const instead = await untilAborted(this.#intercept?.(request), init.signal);
     if (instead) {
       request.status = instead.status;
       return reply(instead.status, instead.body, instead.headers);
@@ -241,4 +241,12 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
     text: () => Promise.resolve(JSON.stringify(body)),
     body: null,
   };
+}
+
+/** The outcome of a promise, or the reason of the signal if that ends first. */
+function untilAborted<T>(promise: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    Promise.resolve(promise).then(resolve, reject);
+  });
 }
