@@ -152,7 +152,9 @@ func (s *sdkStage) replica(i int) *running {
 }
 
 func (s *sdkStage) hire(of sdkGroup, name string) *sdkWorker {
-	return startWorker(s.T, of, name, strings.TrimPrefix(s.front.URL, "http://"), s.enrol, s.tasks)
+	tasks := s.tasks
+	tasks.concurrency = min(tasks.concurrency, s.part(of, s.held)-1) // else the worker that nothing happens to could hold all of them
+	return startWorker(s.T, of, name, strings.TrimPrefix(s.front.URL, "http://"), s.enrol, tasks)
 }
 
 // create makes n tasks for each group, and returns their ids, and those of the patient ones.
