@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/internal/redistest"
+	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/tracker"
 )
 
@@ -34,6 +35,7 @@ func Timed(t *testing.T, change ...func(*tracker.Options)) *timedHarness {
 // them.
 func (h *timedHarness) Short(what string, do func()) {
 	h.Helper()
+	testenv.MeasuresScripts(h.T)
 	if h.calls == nil {
 		h.calls = MeasureCalls(h.Tracker, func() time.Duration { return h.server.CPU(h) }, nil)
 	}

@@ -45,14 +45,14 @@ func TestTheNextAttemptBeginsWithTheCheckpoint(t *testing.T) {
 		})
 		id := s.enqueue()
 		time.Sleep(time.Minute)
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
 		if got := strings.Join(began, "; "); got != "map[] false <nil>; map[frame:7320] true <nil>; map[frame:7320] true <nil>" {
 			t.Error(got)
 		}
 		if got := s.server.Task(id); string(got.Output) != `{"frame":7320}` || got.ProgressPct != 3 {
 			t.Errorf("%+v", got)
-		}
-		if err := s.stop(); err != nil {
-			t.Error(err)
 		}
 	})
 }

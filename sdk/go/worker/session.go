@@ -117,9 +117,9 @@ func (w *Worker) comeBack(old *session, why error) bool {
 		return false
 	}
 	w.mu.Lock()
-	stale := w.session != old
+	stale, held := w.session != old, w.held // since another call was refused
 	w.mu.Unlock()
-	if stale || w.stopping.Err() != nil {
+	if stale || held || w.stopping.Err() != nil {
 		return stale
 	}
 	w.set.log.Warn("Worker "+old.id+" is lost and registers again", "workerId", old.id, "error", why)
