@@ -35,7 +35,7 @@ func Timed(t *testing.T, change ...func(*tracker.Options)) *timedHarness {
 // them.
 func (h *timedHarness) Short(what string, do func()) {
 	h.Helper()
-	testenv.MeasuresScripts(h.T)
+	testenv.MeasuresScripts(h)
 	if h.calls == nil {
 		h.calls = MeasureCalls(h.Tracker, func() time.Duration { return h.server.CPU(h) }, nil)
 	}
