@@ -75,7 +75,8 @@ func TestScriptsAboutManyLabelSetsAreShort(t *testing.T) {
 	h.FillQueue(labelSets, requireEach)
 	worker := h.MustRegister(func(n *model.NewWorker) { n.MachineID = "host-2" }).WorkerID
 	h.Short("claim", func() {
-		if _, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1}); err != nil {
+		_, err := h.Queues.Claim(h.Ctx, queues.ClaimRequest{Scope: trackertest.Scope, WorkerID: worker, Queue: "default", Max: 1})
+		if err != nil {
 			t.Fatal(err)
 		}
 	})
