@@ -228,6 +228,28 @@ test('an operator takes a worker offline: it ends with the remedy, its handlers 
   s.client.close();
 });
 
+test('a worker that is held offline does not register again for a heartbeat that was refused meanwhile', async () => {
+  const s = await site(async (_, signal) => void (await untilEnded(signal)));
+  s.server.enqueue({ type: 'work' });
+  await s.server.until('it is at work', () => s.worker.activeCount === 1);
+  const refused = (status: number, error: string) => ({ status, body: { error, message: '', reason: 'FORCED_OFFLINE' } });
+  const beat = gate();
+  s.server.intercept((r) => {
+    if (r.path === '/v1/workers') return refused(409, 'worker_held_offline');
+    const gone = refused(404, 'worker_not_found');
+    return r.path.endsWith('/heartbeat') ? beat.opened.then(() => gone) : gone;
+  });
+  const calls = (path: string) => s.server.requests.filter((r) => r.path === path).length;
+  const sent = s.beats().length;
+  await s.server.until('a heartbeat is under way', () => s.beats().length > sent);
+  await s.server.until('it is held offline', () => calls('/v1/workers') === 2);
+  beat.open();
+  assert.ok((await s.server.finish(s.over)) instanceof HeldOfflineError);
+  await s.server.clock.advance(3_600_000);
+  assert.equal(calls('/v1/workers'), 2);
+  s.client.close();
+});
+
 test('a worker on a drained machine waits until that is resumed', async () => {
   const server = new FakeServer();
   server.drainMachine();
