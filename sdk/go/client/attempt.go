@@ -127,8 +127,8 @@ func (a *Attempt) Progress(pct float64, message string) error {
 // given reports whether a field was given, and is not null.
 func given(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }
 
-// LastCheckpoint decodes the last checkpoint of the task, which any earlier attempt has saved, into v, a pointer. It returns false, and
-// leaves v unchanged, if there is none.
+// LastCheckpoint decodes the last checkpoint that an earlier attempt of the task saved into v, a pointer. Without one it returns false and
+// leaves v unchanged.
 func (a *Attempt) LastCheckpoint(v any) (ok bool, err error) {
 	if a.last == nil || len(a.last.Details) == 0 {
 		return false, nil
