@@ -2,6 +2,6 @@
 // operators. It knows nothing of Redis.
 //
 // It mounts the packages of routes (beats, tasks, workers, queues, events, schedules, webhooks, system). Each contains the handlers of
-// one resource and declares the interfaces that it needs of the domain. All requests go through httpapi; convert is shared. The
-// heartbeat of one task is recognised before routing, see Handler.
+// one resource and declares the interfaces that it needs of the domain; exchange combines some of them. All requests go through httpapi;
+// convert is shared. The heartbeat of one task is recognised before routing, see Handler.
 package api

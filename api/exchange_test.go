@@ -1,173 +1,249 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/lubdub-io/lubdub/api/httpapi"
-	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
-	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
-// claims are the contents of a token of this server.
-func (e *env) claims(text string) *token.Claims {
-	e.t.Helper()
-	c, err := e.keys.Verify(text, e.now())
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return c
-}
-
-// A token makes such as may no more than it may: of each role, this is all.
-func TestATokenMakesNoneThatMayMore(t *testing.T) {
-	t.Parallel()
-	e := newEnv(t)
-	may := map[token.Role][]token.Role{
-		roleViewer: {roleViewer}, roleSubmitter: {roleSubmitter}, roleOperator: {roleViewer, roleOperator}, roleEnroll: {roleEnroll},
-		roleDispatcher: {roleViewer, roleSubmitter, roleOperator, roleDispatcher}, roleAdmin: token.Roles,
-	}
-	for _, own := range token.Roles {
-		text := e.controlOf(token.Control{Role: own, Subject: "ann", TTL: 3 * time.Hour})
-		for _, requested := range token.Roles {
-			a := e.do("POST", "/v1/tokens", text, `{"role":"`+string(requested)+`"}`)
-			if !slices.Contains(may[own], requested) {
-				if is := a.refused(403, v1.CodeForbidden); !strings.Contains(is.Message, string(own)) {
-					t.Errorf("%s requests %s: %s", own, requested, is.Message)
-				}
-				continue
-			}
-			var made v1.CreateTokenResponse
-			a.want(201).into(&made)
-			c := e.claims(made.Token)
-			if c.Role != requested || c.Kind != token.KindControl || c.Tenant != "acme" || c.Workspace != "prod" || c.Subject != "ann" ||
-				!c.ExpiresAt.Equal(e.now().Add(time.Hour)) || !made.ExpiresAt.Equal(c.ExpiresAt.Time) || made.Role != string(requested) ||
-				made.TenantID != "acme" || made.WorkspaceID != "prod" || made.Subject != "ann" {
-				t.Errorf("%s requests %s: %+v %+v", own, requested, made, c)
-			}
-			for _, higher := range token.Roles { // and what it makes may no more than it
-				again := e.do("POST", "/v1/tokens", made.Token, `{"role":"`+string(higher)+`"}`)
-				if slices.Contains(may[requested], higher) {
-					again.want(201)
-				} else {
-					again.refused(403, v1.CodeForbidden)
-				}
-			}
-		}
-		var same v1.CreateTokenResponse
-		e.do("POST", "/v1/tokens", text, "").want(201).into(&same)
-		if same.Role != string(own) {
-			t.Errorf("without a role, a token of %s makes one of %s", own, same.Role)
-		}
-	}
-}
-
-// However often one is made of another, none outlives the first, and none is of another scope or queue.
-func TestAMadeTokenEndsWithItsParent(t *testing.T) {
-	t.Parallel()
-	e := newEnv(t)
-	first := e.controlOf(token.Control{Role: roleEnroll, Queue: "mail", TTL: 2 * time.Hour})
-	end := e.claims(first).ExpiresAt
-	last := first
-	for range 5 {
-		e.advance(20*time.Minute + 300*time.Millisecond)
-		var made v1.CreateTokenResponse
-		e.do("POST", "/v1/tokens", last, `{"ttlMs":43200000}`).want(201).into(&made)
-		last = made.Token
-		c := e.claims(last)
-		if !c.ExpiresAt.Equal(end.Time) || !c.IssuedAt.Equal(e.claims(first).IssuedAt.Time) || c.Queue != "mail" || made.Queue != "mail" {
-			t.Errorf("%+v", c)
-		}
-	}
-	var short v1.CreateTokenResponse
-	e.do("POST", "/v1/tokens", last, `{"ttlMs":1999}`).want(201).into(&short)
-	if left := short.ExpiresAt.Sub(e.now()); left <= 0 || left > time.Second {
-		t.Errorf("1,999 ms are %v", left)
-	}
-	e.advance(20 * time.Minute)
-	for _, ended := range []string{first, last} {
-		e.do("POST", "/v1/tokens", ended, "").refused(401, v1.CodeUnauthorized)
-	}
-	var all v1.CreateTokenResponse
-	e.do("POST", "/v1/tokens?tenantId=acme&workspaceId=prod", e.superAdmin(), "").want(201).into(&all)
-	if c := e.claims(all.Token); c.Tenant != token.Wildcard || c.Workspace != token.Wildcard {
-		t.Errorf("%+v", c)
-	}
-}
-
-// A request that is not for a token, or is for more permissions, is refused with the reason.
-func TestTokensThatAreNotMade(t *testing.T) {
-	t.Parallel()
-	e := newEnv(t)
-	worker, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, MachineID: "host-7",
-		Queue: "default"}, e.now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := e.control(roleOperator)
-	for _, c := range []struct {
-		bearer, query, body string
-		status              int
-		names               string
-	}{
-		{own, "", `{"role":"root"}`, 400, "one of viewer, operator,"}, {own, "", `{"role":"Viewer"}`, 400, "role"},
-		{own, "", `{"role":"viewer "}`, 400, "role"}, {own, "", `{"role":["admin"]}`, 400, "role"}, {own, "", `{"role":7}`, 400, "role"},
-		{own, "", `{"role":"viewer","role":"admin"}`, 400, "twice"}, {own, "", `{"Role":"admin"}`, 400, "Role"},
-		{own, "", `{"ttlMs":0}`, 400, "ttlMs"}, {own, "", `{"ttlMs":-1}`, 400, "ttlMs"}, {own, "", `{"ttlMs":999}`, 400, "ttlMs"},
-		{own, "", `{"ttlMs":43200001}`, 400, "43200000"}, {own, "", `{"ttlMs":9223372036854775807}`, 400, "ttlMs"},
-		{own, "", `{"ttlMs":99999999999999999999}`, 400, "ttlMs"}, {own, "", `{"ttlMs":1.5}`, 400, "ttlMs"},
-		{own, "", `{"ttlMs":"60000"}`, 400, "ttlMs"},
-		{own, "", `{"tenantId":"*"}`, 400, "tenantId"}, {own, "", `{"workspaceId":"other"}`, 400, "workspaceId"},
-		{own, "", `{"subject":"boss"}`, 400, "subject"}, {own, "", `{"queue":"q"}`, 400, "queue"},
-		{own, "", `{"expiresAt":"2099-01-01T00:00:00Z"}`, 400, "expiresAt"},
-		{own, "", `[]`, 400, ""}, {own, "", `{`, 400, ""}, {own, "", `"admin"`, 400, ""},
-		{own, "?tenantId=other", ``, 403, "tenant"}, {own, "?tenantId=*", ``, 400, "tenantId"}, {own, "?workspaceId=*", ``, 400, "workspaceId"},
-		{own, "?role=admin", ``, 400, "role"},
-		{e.task(), "", ``, 403, "control token"}, {worker, "", ``, 403, "control token"}, {"", "", ``, 401, ""}, {own + "x", "", ``, 401, ""},
-	} {
-		a := e.do("POST", "/v1/tokens"+c.query, c.bearer, c.body)
-		if a.status != c.status || !strings.Contains(a.body, c.names) || strings.Contains(a.body, "eyJ") {
-			t.Errorf("%s %s: %d %s, want %d", c.query, c.body, a.status, a.body, c.status)
-		}
-	}
-	e.do("GET", "/v1/tokens", own, "").want(405)
-}
-
-// Revoking a token also revokes all tokens that were exchanged for it, before or after, even by a replica that does not know of the
-// revocation yet.
-func TestContractExchangedTokensAreRevokedWithTheirParent(t *testing.T) {
+// An exchange completes attempts as their own completions would, each with its result.
+func TestContractExchangeOfCompletions(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {
-		other := l.newReplica()
-		ann := l.controlOf(token.Control{Role: roleOperator, Subject: "ann", TTL: 3 * time.Hour})
-		made := func(at *live, of string) string {
-			t.Helper()
-			var m v1.CreateTokenResponse
-			at.do("POST", "/v1/tokens", of, `{"role":"viewer"}`).want(201).into(&m)
-			return m.Token
+		w, other := l.register(mailer), l.register(strings.Replace(mailer, "4711", "4712", 1))
+		if !slices.Contains(w.Capabilities, "exchange") {
+			t.Error("the registration does not offer it")
 		}
-		l.pass(5 * time.Second)
-		tokens := map[string]string{"ann": ann, "made before": made(l, ann)}
-		tokens["made of that"] = made(other, tokens["made before"])
-		l.pass(5 * time.Second)
-		l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"subject":"ann"}`).want(200)
-		l.pass(1500 * time.Millisecond)
-		tokens["made by a replica that does not know yet"] = made(other, ann)
-		other.refreshRevocations()
-		for name, text := range tokens {
-			for _, at := range []*live{l, other} {
-				if a := at.do("GET", "/v1/tasks", text, ""); a.status != 401 {
-					t.Errorf("%s is answered %d", name, a.status)
+		var all []v1.TaskEnvelope
+		for _, id := range []string{"t1", "t2", "t3", "t4"} {
+			l.queue(`,"taskId":"` + id + `"`)
+		}
+		until(t, func() bool { all = append(all, l.claim(w, `{"max":4,"start":true}`)...); return len(all) == 4 },
+			func() string { return "its tasks are not claimed" })
+		l.badItems = true
+		body := `{"completed":[{"taskId":"t1","attempt":1,"outcome":"SUCCEEDED","output":{"n":1}},` +
+			`{"taskId":"t2","attempt":1,"outcome":"FAILED","error":{"category":"INFRASTRUCTURE","message":"m"}},` +
+			`{"taskId":"t3","attempt":1,"outcome":"FAILED"},{"taskId":"t3","attempt":2,"outcome":"SUCCEEDED"},` +
+			`{"taskId":"none","attempt":1,"outcome":"SUCCEEDED"},7,{"taskId":"a b","attempt":1,"outcome":"SUCCEEDED"},` +
+			`{"taskId":"t4","attempt":0,"outcome":"SUCCEEDED"}]}`
+		for range 2 { // a repeat gets the same results
+			var got v1.ExchangeResponse
+			l.mine(w, "exchange", body).want(200).into(&got)
+			want := []v1.CompletionResult{{TaskID: "t1", Status: 200, FinalState: v1.Succeeded}, {TaskID: "t2", Status: 200, FinalState: v1.Failed,
+				WillRetry: true, NextAttempt: 2}, {TaskID: "t3", Status: 400, Field: "error.category"}, {TaskID: "t3", Status: 403},
+				{TaskID: "none", Status: 403}, {Status: 400}, {Status: 400, Field: "taskId"},
+				{TaskID: "t4", Status: 400, Field: "attempt"}}
+			for i := range got.Completed {
+				g := &got.Completed[i]
+				if (g.Status == 200) != g.Acknowledged || (g.Status == 200) != !g.ServerTime.IsZero() || (g.Status != 200) != (g.Message != "") {
+					t.Errorf("%+v", g)
 				}
-				at.do("POST", "/v1/tokens", text, "").refused(401, v1.CodeUnauthorized)
+				g.Acknowledged, g.ServerTime, g.Error, g.Message = false, v1.Time{}, "", ""
+			}
+			if !slices.Equal(got.Completed, want) {
+				t.Fatalf("%+v\nwant %+v", got.Completed, want)
 			}
 		}
-		later := l.controlOf(token.Control{Role: roleOperator, Subject: "ann", TTL: time.Hour})
-		l.do("GET", "/v1/tasks", made(other, later), "").want(200)
-		l.do("POST", "/v1/tokens:revoke", l.superAdmin(), `{"tenantId":"acme"}`).want(200)
-		l.do("GET", "/v1/tasks", made(other, later), "").want(401)
+		if one, two, three := l.get("t1"), l.get("t2"), l.get("t3"); one.State != v1.Succeeded || string(one.Output) != `{"n":1}` ||
+			two.State != v1.Queued || three.State != v1.Running {
+			t.Errorf("%+v\n%+v\n%+v", one, two, three)
+		}
+		l.mine(w, "exchange", `{"completed":[]}`).refused(400, v1.CodeInvalidRequest)
+		l.mine(w, "exchange", `{}`).refused(400, v1.CodeInvalidRequest)
+		last := `{"completed":[{"taskId":"t4","attempt":1,"outcome":"SUCCEEDED"}]}`
+		result := func(w *v1.RegisterWorkerResponse, body string) (got v1.ExchangeResponse) {
+			l.mine(w, "exchange", body).want(200).into(&got)
+			return got
+		}
+		if got := result(other, last); got.Completed[0].Status != 403 {
+			t.Errorf("%+v", got)
+		}
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/exchange", other.WorkerToken, last).refused(403, v1.CodeForbidden)
+		l.call(&all[3], "completed", `{"attempt":1,"outcome":"SUCCEEDED"}`).want(200)
+		got := result(w, strings.Replace(last, "SUCCEEDED", "CANCELLED", 1))
+		if r := got.Completed[0]; r.Status != 409 || r.Error != v1.CodeTaskAlreadyTerminal || r.State != v1.Succeeded {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// exchange sends an exchange of a worker, which must be accepted.
+func (l *live) exchange(w *v1.RegisterWorkerResponse, body string) (got v1.ExchangeResponse) {
+	l.t.Helper()
+	l.mine(w, "exchange", body).want(200).into(&got)
+	return got
+}
+
+// claimed claims tasks until it has n.
+func (l *live) claimed(w *v1.RegisterWorkerResponse, n int) (all []v1.TaskEnvelope) {
+	l.t.Helper()
+	until(l.t, func() bool { all = append(all, l.claim(w, `{"max":4,"start":true}`)...); return len(all) == n },
+		func() string { return "its tasks are not claimed" })
+	return all
+}
+
+// With seq, an exchange is a heartbeat of the worker; a repeat adds nothing.
+func TestContractExchangeIsAHeartbeat(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		for range 2 {
+			got := l.exchange(w, `{"seq":1,"activeCount":3,"completedDelta":4,"failedDelta":2}`)
+			h := got.Heartbeat
+			if h == nil || !h.Accepted || h.ShouldDrain || h.HeartbeatIntervalMs != w.HeartbeatIntervalMs || h.ServerTime.IsZero() ||
+				len(got.Completed)+len(got.Tasks) != 0 || got.ClaimError != nil {
+				t.Errorf("%+v %+v", got, h)
+			}
+		}
+		var view v1.Worker
+		l.do("GET", "/v1/workers/"+w.WorkerID, l.control(roleViewer), "").want(200).into(&view)
+		if view.ActiveCount != 3 || view.TotalCompleted != 4 || view.TotalFailed != 2 {
+			t.Errorf("%+v", view)
+		}
+		l.pass(20 * time.Second)
+		l.exchange(w, `{"seq":2}`)
+		l.pass(20 * time.Second) // 40 s since the registration, but 20 since the exchange
+		l.sweep()
+		if got := l.exchange(w, `{"seq":3}`); got.Heartbeat.ShouldDrain {
+			t.Errorf("%+v", got.Heartbeat)
+		}
+		l.pass(40 * time.Second)
+		l.sweep()
+		l.mine(w, "exchange", `{"seq":4}`).refused(410, v1.CodeWorkerOffline)
+	})
+}
+
+// An exchange reports progress of some attempts, lists all of them, completes some, and claims: each part as its own call would.
+func TestContractExchangeDoesAllInOrder(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		for _, id := range []string{"t1", "t2", "t3"} {
+			l.queue(`,"taskId":"` + id + `"`)
+		}
+		l.claimed(w, 3)
+		l.queue(`,"taskId":"t4","payload":{"n":4}`)
+		l.do("POST", "/v1/tasks/t2/cancel", l.control(roleOperator), `{"reason":"why"}`).want(202)
+		l.sweep()
+		body := `{"seq":1,"progress":[{"taskId":"t2","attempt":1,"progressPct":20,"message":"on it","details":{"frame":7}}],` +
+			`"inventory":[{"taskId":"t2","attempt":1},{"taskId":"t3","attempt":1,"progressPct":30}],` +
+			`"completed":[{"taskId":"t1","attempt":1,"outcome":"SUCCEEDED","progress":{"progressPct":99}}],` +
+			`"claim":{"max":2,"waitMs":5000,"claimId":"c1"}}`
+		for i := range 2 { // a repeat gets the same answers
+			got := l.exchange(w, body)
+			if c := got.Heartbeat.CancelTasks; len(c) != 1 || c[0].TaskID != "t2" || c[0].Reason == nil || *c[0].Reason != "why" {
+				t.Errorf("%d: %+v", i, got.Heartbeat)
+			}
+			if c := got.Completed; len(c) != 1 || c[0].TaskID != "t1" || c[0].Status != 200 || c[0].FinalState != v1.Succeeded {
+				t.Errorf("%d: %+v", i, got.Completed)
+			}
+			if len(got.Heartbeat.LostTasks) != 0 || got.ClaimID != "c1" || got.ClaimError != nil || len(got.Tasks) != 1 ||
+				got.Tasks[0].TaskID != "t4" || string(got.Tasks[0].Payload) != `{"n":4}` || got.Tasks[0].TaskToken == "" {
+				t.Errorf("%d: %+v", i, got)
+			}
+		}
+		one, two, three := l.get("t1"), l.get("t2"), l.get("t3")
+		if string(one.ProgressPct) != "99" || string(two.ProgressPct) != "20" || string(two.Message) != `"on it"` ||
+			string(two.Details) != `{"frame":7}` || string(three.ProgressPct) != "30" {
+			t.Errorf("%+v\n%+v\n%+v", one, two, three)
+		}
+	})
+}
+
+// Attempts that the inventories of exchanges miss are lost, but not those that are completed in the same exchange, or have progress.
+func TestContractExchangeMissesNoCompletedAttempt(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		for _, id := range []string{"t1", "t2", "t3"} {
+			l.queue(`,"taskId":"` + id + `"`)
+		}
+		l.claimed(w, 3)
+		for seq := range 4 {
+			l.pass(10 * time.Second) // the claims are over
+			got := l.exchange(w, fmt.Sprintf(`{"seq":%d,"inventory":[],"progress":[{"taskId":"t2","attempt":1}],`+
+				`"completed":[{"taskId":"t1","attempt":1,"outcome":"FAILED","progress":{"progressPct":5}}]}`, seq+1))
+			for _, n := range got.Heartbeat.LostTasks {
+				if n.TaskID != "t3" {
+					t.Errorf("%+v", n)
+				}
+			}
+		}
+		if one, two, three := l.get("t1"), l.get("t2"), l.get("t3"); one.State != v1.Running || string(one.ProgressPct) != "null" ||
+			two.State != v1.Running || three.State != v1.Queued || three.History[0].Outcome != "LOST" {
+			t.Errorf("%+v\n%+v\n%+v", one, two, three)
+		}
+		l.exchange(w, `{"seq":9,"progress":[{"taskId":"t2","attempt":1}]}`) // without an inventory, nothing is missed
+		l.exchange(w, `{"seq":10,"progress":[{"taskId":"t2","attempt":1}]}`)
+		if one := l.get("t1"); one.State != v1.Running {
+			t.Errorf("%+v", one)
+		}
+	})
+}
+
+// What is refused of an exchange: as a whole before anything changes, or only the part that it concerns.
+func TestContractExchangeRefusals(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		l.queue(`,"taskId":"t1"`)
+		l.queue(`,"taskId":"t2"`)
+		l.claimed(w, 2)
+		done := `"completed":[{"taskId":"t1","attempt":1,"outcome":"SUCCEEDED"}]`
+		l.badItems = true
+		for body, field := range map[string]string{
+			`{}`: "seq", `{"completed":[]}`: "seq", `{"activeCount":1,` + done + `}`: "seq",
+			`{"completedDelta":1,` + done + `}`: "seq", `{"inventory":[],` + done + `}`: "seq",
+			`{"progress":[{"taskId":"t1","attempt":1}],` + done + `}`:                            "seq",
+			`{"seq":-1,` + done + `}`:                                                            "seq",
+			`{"seq":1,"activeCount":-1,` + done + `}`:                                            "activeCount",
+			`{"seq":1,"progress":[{"taskId":"t1","attempt":1,"progressPct":101}],` + done + `}`:  "progress[0].progressPct",
+			`{"seq":1,"inventory":[{"taskId":"t1"}],` + done + `}`:                               "inventory[0].attempt",
+			`{"claim":{"max":0},` + done + `}`:                                                   "max",
+			`{"claim":{"waitMs":60001},` + done + `}`:                                            "waitMs",
+			`{"claim":{"claimId":"a b"},` + done + `}`:                                           "claimId",
+			`{"claim":{"types":[]},` + done + `}`:                                                "types",
+			`{"completed":[` + strings.TrimSuffix(strings.Repeat("7,", 101), ",") + `]}`:         "completed",
+			`{"seq":1,"progress":[` + strings.TrimSuffix(strings.Repeat("7,", 1001), ",") + `]}`: "progress",
+		} {
+			if a := l.mine(w, "exchange", body).want(400); !strings.Contains(a.body, `"field":"`+field+`"`) {
+				t.Errorf("%.200s: %s, want %s", body, a.body, field)
+			}
+		}
+		if task := l.get("t1"); task.State != v1.Running {
+			t.Errorf("a refused exchange has completed it: %+v", task)
+		}
+		for progress, field := range map[string]string{`7`: "progress", `{"progressPct":101}`: "progress.progressPct"} {
+			got := l.exchange(w, `{"seq":1,"completed":[{"taskId":"t1","attempt":1,"outcome":"SUCCEEDED","progress":`+progress+`}]}`)
+			if r := got.Completed[0]; r.Status != 400 || r.Field != field {
+				t.Errorf("%+v", r)
+			}
+		}
+		got := l.exchange(w, `{"completed":[{"taskId":"t1","attempt":1,"outcome":"SUCCEEDED","progress":{"progressPct":1}}]}`)
+		if r := got.Completed[0]; r.Status != 400 || r.Field != "progress" || !strings.Contains(r.Message, "seq") || got.Heartbeat != nil {
+			t.Errorf("%+v", got)
+		}
+
+		// A claim that is refused does not affect the rest.
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(roleOperator), `{}`).want(200)
+		got = l.exchange(w, `{"seq":2,`+done+`,"claim":{"claimId":"c1"}}`)
+		if e := got.ClaimError; !got.Heartbeat.ShouldDrain || got.Completed[0].Status != 200 || len(got.Tasks) != 0 || got.ClaimID != "c1" ||
+			e == nil || e.Status != 409 || e.Error != v1.CodeWorkerDraining || e.Message == "" {
+			t.Errorf("%+v %+v", got, got.ClaimError)
+		}
+		if task := l.get("t1"); task.State != v1.Succeeded {
+			t.Errorf("%+v", task)
+		}
+
+		// A heartbeat that is refused changes nothing.
+		l.do("POST", "/v1/workers/"+w.WorkerID+"/offline", l.control(roleOperator), `{}`).want(200)
+		l.mine(w, "exchange", `{"seq":3,"completed":[{"taskId":"t2","attempt":1,"outcome":"SUCCEEDED"}]}`).refused(410, v1.CodeWorkerOffline)
+		if task := l.get("t2"); task.State != v1.Queued {
+			t.Errorf("%+v", task)
+		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/internal/testenv"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -98,13 +99,10 @@ func TestDetailsCountAsBeats(t *testing.T) {
 				`{"heartbeats":[{"taskId":"task_1","attempt":1,"taskToken":%q,"details":%s}]}`, e.task(), details)).want(200)
 		}},
 		"worker": {2, func(e *env) {
-			e.t.Helper()
-			token, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID}, e.now())
-			if err != nil {
-				e.t.Fatal(err)
-			}
-			e.do("POST", "/v1/workers/"+fakeWorkerID+"/heartbeat", token,
-				`{"tasks":[{"taskId":"task_1","attempt":1,"details":`+details+`}]}`).want(200)
+			e.asWorker("heartbeat", `{"tasks":[{"taskId":"task_1","attempt":1,"details":`+details+`}]}`).want(200)
+		}},
+		"exchange": {2, func(e *env) {
+			e.asWorker("exchange", `{"seq":1,"progress":[{"taskId":"task_1","attempt":1,"details":`+details+`}]}`).want(200)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +112,37 @@ func TestDetailsCountAsBeats(t *testing.T) {
 			e.do("POST", "/v1/tasks/task_1/heartbeat", e.task(), `{"attempt":1}`).refused(429, "overloaded")
 		})
 	}
+}
+
+// asWorker sends a call of a worker.
+func (e *env) asWorker(call, body string) *answer {
+	e.t.Helper()
+	token, _, err := httpapi.MintWorker(e.keys, testAttempt().Scope, &workers.Registered{WorkerID: fakeWorkerID, Queue: "default"}, e.now())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return e.do("POST", "/v1/workers/"+fakeWorkerID+"/"+call, token, body)
+}
+
+// An exchange counts as its heartbeat, as each completion and as a call of its claim. A claim beyond the rate does not affect the rest.
+func TestAnExchangeCountsAsItsParts(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, func(c *Config) { c.TenantBeats, c.TenantCalls = 3, 1 })
+	done := `{"taskId":"task_1","attempt":1,"outcome":"SUCCEEDED"}`
+	for _, refused := range []int{0, 429} {
+		var got v1.ExchangeResponse
+		body := `{"completed":[` + done + `],"claim":{}}`
+		if refused == 0 {
+			body = `{"seq":1,"completed":[` + done + `],"claim":{}}`
+		}
+		if e.asWorker("exchange", body).want(200).into(&got); got.Completed[0].Status != 403 || (got.ClaimError == nil) != (refused == 0) {
+			t.Errorf("%+v %+v", got, got.ClaimError)
+		}
+		if e := got.ClaimError; e != nil && (e.Status != refused || e.RetryAfterMs == 0) {
+			t.Errorf("%+v", e)
+		}
+	}
+	e.asWorker("exchange", `{"seq":2,"completed":[`+done+`]}`).refused(429, v1.CodeOverloaded)
 }
 
 // Each creation of a batch counts, and what is refused is not created.

@@ -61,7 +61,7 @@ func TestOnlyHeartbeatsCallbacksAndPagesDoNotYield(t *testing.T) {
 		}
 	}
 	if got, want := strings.Join(firm, " "),
-		"heartbeat heartbeats started completed exchange workerHeartbeat claimTasks index livez readyz healthz version openapi"; got != want {
+		"heartbeat heartbeats started completed workerHeartbeat exchange claimTasks index livez readyz healthz version openapi"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,67 +85,6 @@ func TestAnAttemptInDoubtIsSentAgain(t *testing.T) {
 }
 
 // The answer to a worker's beat carries cancels and losses until one was handed to its connection.
-// An exchange completes attempts as their own completions would, each with its result.
-func TestContractExchangeOfCompletions(t *testing.T) {
-	t.Parallel()
-	contract(t, func(t *testing.T, l *live) {
-		w, other := l.register(mailer), l.register(strings.Replace(mailer, "4711", "4712", 1))
-		if !w.Exchange {
-			t.Error("the registration does not offer it")
-		}
-		var all []v1.TaskEnvelope
-		for _, id := range []string{"t1", "t2", "t3", "t4"} {
-			l.queue(`,"taskId":"` + id + `"`)
-		}
-		until(t, func() bool { all = append(all, l.claim(w, `{"max":4,"start":true}`)...); return len(all) == 4 },
-			func() string { return "its tasks are not claimed" })
-		l.badItems = true
-		body := `{"completions":[{"taskId":"t1","attempt":1,"outcome":"SUCCEEDED","output":{"n":1}},` +
-			`{"taskId":"t2","attempt":1,"outcome":"FAILED","error":{"category":"INFRASTRUCTURE","message":"m"}},` +
-			`{"taskId":"t3","attempt":1,"outcome":"FAILED"},{"taskId":"t3","attempt":2,"outcome":"SUCCEEDED"},` +
-			`{"taskId":"none","attempt":1,"outcome":"SUCCEEDED"},7,{"taskId":"a b","attempt":1,"outcome":"SUCCEEDED"},` +
-			`{"taskId":"t4","attempt":0,"outcome":"SUCCEEDED"}]}`
-		for range 2 { // a repeat gets the same results
-			var got v1.ExchangeResponse
-			l.mine(w, "exchange", body).want(200).into(&got)
-			want := []v1.CompletionResult{{TaskID: "t1", Status: 200, FinalState: v1.Succeeded}, {TaskID: "t2", Status: 200, FinalState: v1.Failed,
-				WillRetry: true, NextAttempt: 2}, {TaskID: "t3", Status: 400, Field: "error.category"}, {TaskID: "t3", Status: 403},
-				{TaskID: "none", Status: 403}, {Status: 400}, {Status: 400, Field: "taskId"},
-				{TaskID: "t4", Status: 400, Field: "attempt"}}
-			for i := range got.Results {
-				g := &got.Results[i]
-				if (g.Status == 200) != g.Acknowledged || (g.Status == 200) != !g.ServerTime.IsZero() || (g.Status != 200) != (g.Message != "") {
-					t.Errorf("%+v", g)
-				}
-				g.Acknowledged, g.ServerTime, g.Error, g.Message = false, v1.Time{}, "", ""
-			}
-			if !slices.Equal(got.Results, want) {
-				t.Fatalf("%+v\nwant %+v", got.Results, want)
-			}
-		}
-		if one, two, three := l.get("t1"), l.get("t2"), l.get("t3"); one.State != v1.Succeeded || string(one.Output) != `{"n":1}` ||
-			two.State != v1.Queued || three.State != v1.Running {
-			t.Errorf("%+v\n%+v\n%+v", one, two, three)
-		}
-		l.mine(w, "exchange", `{"completions":[]}`).refused(400, v1.CodeInvalidRequest)
-		l.mine(w, "exchange", `{}`).refused(400, v1.CodeInvalidRequest)
-		last := `{"completions":[{"taskId":"t4","attempt":1,"outcome":"SUCCEEDED"}]}`
-		result := func(w *v1.RegisterWorkerResponse, body string) (got v1.ExchangeResponse) {
-			l.mine(w, "exchange", body).want(200).into(&got)
-			return got
-		}
-		if got := result(other, last); got.Results[0].Status != 403 {
-			t.Errorf("%+v", got)
-		}
-		l.do("POST", "/v1/workers/"+w.WorkerID+"/exchange", other.WorkerToken, last).refused(403, v1.CodeForbidden)
-		l.call(&all[3], "completed", `{"attempt":1,"outcome":"SUCCEEDED"}`).want(200)
-		got := result(w, strings.Replace(last, "SUCCEEDED", "CANCELLED", 1))
-		if r := got.Results[0]; r.Status != 409 || r.Error != v1.CodeTaskAlreadyTerminal || r.State != v1.Succeeded {
-			t.Errorf("%+v", got)
-		}
-	})
-}
-
 func TestContractWorkerBeatReportsCancelsAndLosses(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

@@ -75,7 +75,7 @@ func (p *prompt) open(t *testing.T, redis string, timeout time.Duration) {
 func (p *prompt) request(r *httpapi.Route) (path, token, body string) {
 	bodies := map[string]string{
 		opStarted: `{"attempt":1,"workerId":"w"}`, opHeartbeat: `{"attempt":1}`, opCompleted: `{"attempt":1,"outcome":"SUCCEEDED"}`,
-		opExchange:    `{"completions":[{"taskId":"q1","attempt":1,"outcome":"SUCCEEDED"}]}`,
+		opExchange:    `{"completed":[{"taskId":"q1","attempt":1,"outcome":"SUCCEEDED"}]}`,
 		opHeartbeats:  `{"heartbeats":[{"taskId":"t1","attempt":1,"taskToken":"` + p.task.TaskToken + `"},{"taskId":"q1","attempt":1}]}`,
 		opCreate:      `{"queue":"q","type":"t","placement":{"strategy":"leastLoaded"}}`,
 		opWaitTasks:   `{"taskIds":["q1","q2"]}`,

@@ -282,15 +282,15 @@ func (p *prompt) refuses(t *testing.T, r *httpapi.Route, a *answer, status int, 
 	t.Helper()
 	if a.status == 200 && (r.Op == opHeartbeats || r.Op == opCreateBatch || r.Op == opExchange) {
 		var answer struct {
-			Results []struct {
+			Results, Completed []struct {
 				Status       int
 				RetryAfterMs int64
 			}
 		}
-		if err := json.Unmarshal([]byte(a.body), &answer); err != nil || len(answer.Results) == 0 {
+		if err := json.Unmarshal([]byte(a.body), &answer); err != nil || len(answer.Results)+len(answer.Completed) == 0 {
 			t.Fatalf("%s: %v: %s", r, err, a.body)
 		}
-		for _, item := range answer.Results {
+		for _, item := range append(answer.Results, answer.Completed...) {
 			if item.Status != status || item.RetryAfterMs != after.Milliseconds() {
 				t.Errorf("%s: want %d, and again after %v: %s", r, status, after, a.body)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/lubdub-io/lubdub/api/beats"
 	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/api/events"
+	"github.com/lubdub-io/lubdub/api/exchange"
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/queues"
@@ -132,10 +133,11 @@ func (s *Server) mount() (err error) {
 		Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.BasePath, OpenAPI: OpenAPI,
 	})
 	workers := &workers.Handlers{Workers: of.Workers, Machines: of.Machines, Notices: of.Holdings}
+	exchange := &exchange.Handlers{Tasks: s.tasks, Workers: workers, Queues: s.queues}
 	schedules := &schedules.Handlers{Schedules: of.Schedules}
 	webhooks := &webhooks.Handlers{Webhooks: of.Webhooks}
-	return s.api.Mount(slices.Concat(s.beats.Routes(), s.tasks.Routes(), workers.Routes(), s.queues.Routes(), s.events.Routes(),
-		schedules.Routes(), webhooks.Routes(), s.system.Routes()), s.system.Page)
+	return s.api.Mount(slices.Concat(s.beats.Routes(), s.tasks.Routes(), workers.Routes(), exchange.Routes(), s.queues.Routes(),
+		s.events.Routes(), schedules.Routes(), webhooks.Routes(), s.system.Routes()), s.system.Page)
 }
 
 // Serve answers the API's requests until Shutdown, then returns nil.

@@ -37,6 +37,18 @@ var waitingCalls = map[string]func(l *live) waitingTest{
 		got := l.claimInBackground(w)
 		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, endOf(got, 200)}
 	},
+	opExchange: func(l *live) waitingTest {
+		w := l.worker("w")
+		got := make(chan *answer, 1)
+		go func() { got <- l.mine(w, "exchange", `{"seq":1,"claim":{"waitMs":60000,"claimId":"c1"}}`) }()
+		return waitingTest{`{"workerId":"` + w.WorkerID + `"}`, func(t *testing.T, why string) {
+			// The heartbeat is stored, whatever becomes of the claim.
+			a := (<-got).want(200)
+			if refused := strings.Contains(a.body, `"claimError":{"status":401`); refused != (why != whyDraining) {
+				t.Errorf("%s: %s", why, a.body)
+			}
+		}}
+	},
 	opGet: func(l *live) waitingTest { return l.taskWait("GET", "/v1/tasks/t?waitMs=60000", "") },
 	opWaitTasks: func(l *live) waitingTest {
 		return l.taskWait("POST", "/v1/tasks:wait", `{"taskIds":["t"],"waitMs":60000}`)

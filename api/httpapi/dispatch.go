@@ -96,9 +96,6 @@ func (a *API) route(ctx *fasthttp.RequestCtx, w Wire) (*routeMetrics, int) {
 		}
 		return m, r.Status
 	}
-	if req.Route != nil && req.Route.Beats == KindWorker {
-		a.Metrics.accepted.Inc()
-	}
 	if body != nil {
 		ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 		WriteJSON(ctx, status, body)

@@ -203,6 +203,14 @@ func messageOf(e *model.Error) string {
 	return strings.ToUpper(e.Message[:1]) + e.Message[1:]
 }
 
+// Refusal returns the refusal for an error of a part of the request, such as one task of a batch, and logs the cause that it does not
+// show.
+func (req *Request) Refusal(err error) *Refusal {
+	r := RefusalOf(req.Route.Op, err)
+	req.API.LogCause(r, req.Ctx.Response.Header.Peek(HeaderRequestID))
+	return r
+}
+
 // LogCause logs the cause that a refusal does not show.
 func (a *API) LogCause(r *Refusal, requestID []byte) {
 	if r.cause == nil || r.Status < fasthttp.StatusInternalServerError {

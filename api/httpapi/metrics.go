@@ -183,6 +183,9 @@ func (m *Metrics) RefusedBeatOf(kind string, r *Refusal) {
 	m.refused.WithLabelValues(kind, r.Body.Error).Inc()
 }
 
+// AcceptedWorkerBeat counts a heartbeat of a worker that was accepted.
+func (m *Metrics) AcceptedWorkerBeat() { m.accepted.Inc() }
+
 // AcceptedBeats returns how many heartbeats of tasks were accepted.
 func (m *Metrics) AcceptedBeats() float64 { return m.hot.accepted() }
 

@@ -66,6 +66,9 @@ func (p *Principal) Holder() shares.Holder {
 // tenant returns the tenant of the principal's token.
 func (p *Principal) tenant() string { return p.Holder().Tenant }
 
+// Scope returns the scope of a principal whose token has one.
+func (p *Principal) Scope() model.Scope { return scopeOf(p.Claims) }
+
 // Worker reports whether the principal is a registered worker.
 func (p *Principal) Worker() bool { return p.Claims != nil && p.Claims.Kind == token.KindWorker }
 

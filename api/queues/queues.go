@@ -9,6 +9,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/token"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -96,26 +97,41 @@ func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	scope, err := req.Scope("", "")
+	if own := req.Caller.Claims.Queue; own != req.ID {
+		return 0, nil, httpapi.Forbidden("The worker registered for the queue " + own + "; it claims from that one only")
+	}
+	r, err := ClaimOf(&body, req.Caller.Claims)
 	if err != nil {
 		return 0, nil, err
 	}
-	if req.Caller.Claims.Queue != req.ID {
-		return 0, nil, httpapi.Forbidden("The worker registered for the queue " + req.Caller.Claims.Queue + "; it claims from that one only")
+	answer, err := h.Claim(req, r)
+	return fasthttp.StatusOK, answer, err
+}
+
+// ClaimOf returns the claim of a worker from its queue that a body describes, checked.
+func ClaimOf(body *v1.ClaimRequest, worker *token.Claims) (queues.ClaimRequest, error) {
+	r := queues.ClaimRequest{
+		WorkerID: worker.Worker, Queue: worker.Queue, Types: body.Types, Max: 1, ClaimID: body.ClaimID, Start: body.Start,
 	}
-	r := queues.ClaimRequest{Scope: scope, WorkerID: req.Caller.Claims.Worker, Queue: req.ID, Types: body.Types, Max: 1, ClaimID: body.ClaimID,
-		Start: body.Start}
 	if body.Max != nil {
 		r.Max = *body.Max
 	}
 	var d httpapi.Durations
 	r.Wait = d.OrDefault("waitMs", body.WaitMs, time.Millisecond, 0)
 	if d.Err != nil {
-		return 0, nil, d.Err
+		return r, d.Err
+	}
+	return r, r.Validate()
+}
+
+// Claim makes a claim for the worker whose token the request has.
+func (h *Handlers) Claim(req *httpapi.Request, r queues.ClaimRequest) (answer *v1.ClaimResponse, err error) {
+	if r.Scope, err = req.Scope("", ""); err != nil {
+		return nil, err
 	}
 	leave, full := h.enterClaim(req, r.Wait)
 	if full != nil {
-		return 0, nil, full
+		return nil, full
 	}
 	defer leave()
 	var tasks []*model.Envelope
@@ -125,20 +141,20 @@ func (h *Handlers) claim(req *httpapi.Request) (int, any, error) {
 			return err
 		})
 	}); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	answer := v1.ClaimResponse{Tasks: make([]v1.TaskEnvelope, len(tasks))}
+	answer = &v1.ClaimResponse{Tasks: make([]v1.TaskEnvelope, len(tasks))}
 	for i, e := range tasks {
 		v, err := h.Envelopes.Of(e)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
-		if body.Start && e.Task.State == model.Running {
+		if r.Start && e.Task.State == model.Running {
 			v.State = v1.Running
 		}
 		answer.Tasks[i] = *v
 	}
-	return fasthttp.StatusOK, answer, nil
+	return answer, nil
 }
 
 // enterClaim takes a place for a claim, or refuses it. A claim that waits uses no CPU, so it takes no place of the control plane.

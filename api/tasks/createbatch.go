@@ -79,9 +79,7 @@ func (h *Handlers) itemCreated(req *httpapi.Request, made tasks.CreateResult) js
 }
 
 func itemRefusal(req *httpapi.Request, err error) json.RawMessage {
-	r := httpapi.RefusalOf(req.Route.Op, err)
-	req.API.LogCause(r, req.Ctx.Response.Header.Peek(httpapi.HeaderRequestID))
-	return httpapi.AppendItemRefusal([]byte(`{"status":`), r)
+	return httpapi.AppendItemRefusal([]byte(`{"status":`), req.Refusal(err))
 }
 
 // withStatus returns an answer's body with its status as first field.

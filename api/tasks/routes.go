@@ -24,17 +24,6 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Description: "A repeated completion gets the same answer. A late one changes nothing.",
 		},
 		{
-			Method: "POST", Pattern: "/v1/workers/{workerId}/exchange", Op: "exchange", Handle: h.exchange,
-			Tag: "callbacks", Body: v1.ExchangeRequest{}, Answers: map[int]any{200: v1.ExchangeResponse{}},
-			Examples: map[string]string{"two ends": `{"completions":[{"taskId":"task_1","attempt":1,"outcome":"SUCCEEDED","output":{"n":1}},` +
-				`{"taskId":"task_2","attempt":3,"outcome":"FAILED","error":{"category":"USER_CODE","message":"no such file"}}]}`},
-			Access: httpapi.ForWorker, Prompt: true,
-			Summary: "Report the results of a worker's attempts",
-			Description: "Each entry is a completion, with its taskId, of an attempt that was dispatched to the worker, and is answered as " +
-				"POST /v1/tasks/{taskId}/completed would answer it, with its status, in the same order. A registration is answered with " +
-				"exchange where the server has this. A body may have up to 4 MiB.",
-		},
-		{
 			Method: "POST", Pattern: "/v1/tasks", Op: "createTask", Handle: h.create,
 			Tag: "tasks", Body: v1.CreateTaskRequest{}, Answers: map[int]any{201: []any{v1.TaskEnvelope{}, v1.Task{}}},
 			Errors: []int{409},

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -10,22 +9,34 @@ import (
 	"github.com/lubdub-io/lubdub/api/convert"
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/beatbody"
-	"github.com/lubdub-io/lubdub/api/internal/jsonscan"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
-	"github.com/lubdub-io/lubdub/tracker/schema"
 	"github.com/lubdub-io/lubdub/tracker/workers"
 )
+
+// Heartbeat is the part of a body that every heartbeat of a worker may have.
+type Heartbeat struct {
+	Seq         *int64 `json:"seq"`
+	ActiveCount *int   `json:"activeCount"`
+	// Their presence matters, too.
+	CompletedDelta *int64 `json:"completedDelta"`
+	FailedDelta    *int64 `json:"failedDelta"`
+}
+
+// Beat returns the heartbeat without attempts, checked.
+func (b *Heartbeat) Beat() (workers.WorkerBeat, error) {
+	beat := workers.WorkerBeat{
+		Active: b.ActiveCount, Seq: b.Seq, CompletedDelta: orZero(b.CompletedDelta), FailedDelta: orZero(b.FailedDelta),
+		Deltas: b.CompletedDelta != nil || b.FailedDelta != nil,
+	}
+	return beat, beat.Validate()
+}
 
 // heartbeat answers POST /v1/workers/{workerId}/heartbeat.
 func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	var body struct {
-		v1.WorkerHeartbeatRequest
-		// Their presence matters, too.
-		CompletedDelta *int64 `json:"completedDelta"`
-		FailedDelta    *int64 `json:"failedDelta"`
-		// Each entry is decoded as a beat is.
+		Heartbeat
 		Tasks []json.RawMessage `json:"tasks"`
 	}
 	if len(req.Ctx.Request.Body()) > 0 {
@@ -33,79 +44,68 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	b := workers.WorkerBeat{
-		Active: body.ActiveCount, Seq: body.Seq, CompletedDelta: orZero(body.CompletedDelta), FailedDelta: orZero(body.FailedDelta),
-		Deltas: body.CompletedDelta != nil || body.FailedDelta != nil,
-	}
-	if err := b.Validate(); err != nil {
+	b, err := body.Beat()
+	if err != nil {
 		return 0, nil, err
 	}
 	scope, err := req.Scope("", "")
 	if err != nil {
 		return 0, nil, err
 	}
-	req.API.ChargeBeats(scope.Tenant, len(body.Tasks), req.Local())
-	if b.Inventory, err = inventory(body.Tasks); err != nil {
+	if b.Inventory, err = beatbody.Items("tasks", body.Tasks); err != nil {
 		return 0, nil, err
 	}
-	for _, item := range b.Inventory {
-		req.API.ChargeBeats(scope.Tenant, beatbody.KiB(item.Details), req.Local())
+	answer, result, err := h.Beat(req, scope, b)
+	if err != nil {
+		return 0, nil, err
 	}
-	var result *holdings.WorkerBeatResponse
+	return h.Answer(req, answer, result)
+}
+
+// Beat stores a heartbeat of the worker whose token the request has, and counts what it reports.
+func (h *Handlers) Beat(req *httpapi.Request, scope model.Scope, b workers.WorkerBeat) (
+	answer *v1.WorkerHeartbeatResponse, result *holdings.WorkerBeatResponse, err error,
+) {
+	for _, items := range [][]holdings.InventoryItem{b.Progress, b.Inventory} {
+		charged := len(items)
+		for i := range items {
+			charged += beatbody.KiB(items[i].Details)
+		}
+		req.API.ChargeBeats(scope.Tenant, charged, req.Local())
+	}
 	if err := req.AsWorker(func() (err error) {
 		result, err = h.Workers.Beat(req.Context(), scope, req.ID, b)
 		return err
 	}); err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
+	req.API.Metrics.AcceptedWorkerBeat()
 	var token string
 	var expires time.Time
 	if !result.Ended { // no token outlives its worker's record
 		token, expires = httpapi.RenewedWorker(req.API.Keys, req.Caller.Claims, req.Now)
 	}
-	answer := &v1.WorkerHeartbeatResponse{
+	answer = &v1.WorkerHeartbeatResponse{
 		Accepted: true, ShouldDrain: result.ShouldDrain, DrainDeadline: v1.At(result.DrainDeadline),
 		HeartbeatIntervalMs: result.Interval.Milliseconds(), HeartbeatTimeoutMs: result.Timeout.Milliseconds(),
 		ServerTime: v1.At(result.At), WorkerToken: token, TokenExpiresAt: v1.At(expires),
 	}
 	notices(answer, result)
-	if len(result.Cancels)+len(result.Lost) == 0 {
-		return fasthttp.StatusOK, answer, nil
+	return answer, result, nil
+}
+
+// Answer answers with a body that includes the answer to a heartbeat, or none if result is nil. Once it is written to the connection, the
+// notices of the heartbeat count as delivered.
+func (h *Handlers) Answer(req *httpapi.Request, body any, result *holdings.WorkerBeatResponse) (int, any, error) {
+	if result == nil || len(result.Cancels)+len(result.Lost) == 0 {
+		return fasthttp.StatusOK, body, nil
 	}
-	text, err := httpapi.Marshal(answer)
+	text, err := httpapi.Marshal(body)
 	if err != nil {
 		return 0, nil, err
 	}
 	httpapi.WriteNotified(req.Ctx, text, func() { h.Notices.Notified(result) })
 	return fasthttp.StatusOK, nil, nil
-}
-
-// inventory decodes the tasks that a worker lists; nil if it has no list. Each entry is decoded as a beat is.
-func inventory(tasks []json.RawMessage) ([]holdings.InventoryItem, error) {
-	if tasks == nil {
-		return nil, nil
-	}
-	items := make([]holdings.InventoryItem, len(tasks))
-	for i, raw := range tasks {
-		var b beatbody.Body
-		field := func(name string) string { return fmt.Sprintf("tasks[%d].%s", i, name) }
-		s := jsonscan.Scanner{Text: raw}
-		switch {
-		case s.Peek() != '{' || !b.Decode(&s, true):
-			return nil, httpapi.InvalidField(fmt.Sprintf("tasks[%d]", i), fmt.Sprintf("tasks[%d] is not an object", i))
-		case b.Seen&beatbody.FieldTaskID == 0 || !model.ValidID(b.TaskID):
-			return nil, httpapi.InvalidID(field("taskId"))
-		}
-		if r := b.Check(); r != nil {
-			return nil, httpapi.InvalidField(field(r.Body.Field), fmt.Sprintf("tasks[%d]: %s", i, r.Body.Message))
-		}
-		items[i] = holdings.InventoryItem{
-			OwnedAttempt: holdings.OwnedAttempt{TaskID: string(b.TaskID), Number: b.Attempt},
-			Report:       string(schema.AppendReport(nil, b.ReportedMs, nil, b.Pct, b.Message)),
-			Details:      string(b.Details),
-		}
-	}
-	return items, nil
 }
 
 // notices adds the notices about a worker's attempts to the answer to its beat.

@@ -54,7 +54,7 @@ func (h *Handlers) register(req *httpapi.Request) (int, any, error) {
 	return fasthttp.StatusCreated, &v1.RegisterWorkerResponse{
 		WorkerID: r.WorkerID, MachineID: r.MachineID, WorkerToken: token, TokenExpiresAt: v1.At(expires),
 		HeartbeatIntervalMs: r.Interval.Milliseconds(), HeartbeatTimeoutMs: r.Timeout.Milliseconds(), Superseded: r.Superseded,
-		ShouldDrain: r.ShouldDrain, Exchange: true,
+		ShouldDrain: r.ShouldDrain, Capabilities: []string{"exchange"},
 	}, nil
 }
 

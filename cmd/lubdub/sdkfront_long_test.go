@@ -65,7 +65,7 @@ func startFront(hosts []string) *sdkFront {
 			if json.Unmarshal(body, &some) != nil || json.Unmarshal(body, &one) != nil {
 				return
 			}
-			if c.all = some.Completions; name == "completed" {
+			if c.all = some.Completed; name == "completed" {
 				c.all = []v1.ExchangeCompletion{one}
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
@@ -94,7 +94,7 @@ func (f *sdkFront) note(res *http.Response) error {
 		return err
 	}
 	for i, one := range c.all {
-		if len(exchanged.Results) > 0 && exchanged.Results[i].Status != http.StatusOK {
+		if len(exchanged.Completed) > 0 && exchanged.Completed[i].Status != http.StatusOK {
 			continue
 		}
 		f.mu.Lock()

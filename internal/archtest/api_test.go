@@ -13,6 +13,7 @@ var apiLayers = [][]string{
 	{"api/httpapi", "api/internal/evloop"},
 	{"api/convert", "api/internal/beatbody"},
 	{"api/beats", "api/events", "api/queues", "api/schedules", "api/system", "api/tasks", "api/webhooks", "api/workers"},
+	{"api/exchange"},
 	{"api"},
 }
 

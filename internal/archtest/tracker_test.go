@@ -42,15 +42,16 @@ var callers = map[string][]string{
 	"api/httpapi": {"beats", "events", "holdings", "model", "queues", "revocations", "schedules", "store", "webhooks", "workers"},
 	"api/convert": {"events", "model", "queues"},
 	// schema, since the front end packs a heartbeat's report while it reads it
-	"api/internal/beatbody": {"model", "schema"},
+	"api/internal/beatbody": {"holdings", "model", "schema"},
 	"api/beats":             {"beats", "holdings", "model"},
 	"api/events":            {"events"},
+	"api/exchange":          {"holdings", "queues", "workers"},
 	"api/queues":            {"model", "queues"},
 	"api/schedules":         {"model", "schedules"},
 	"api/system":            {"brake", "model", "queues", "revocations", "stats", "store", "sweep"},
 	"api/tasks":             {"beats", "holdings", "model", "tasks"},
 	"api/webhooks":          {"events", "model", "webhooks"},
-	"api/workers":           {"holdings", "model", "schema", "workers"},
+	"api/workers":           {"holdings", "model", "workers"},
 
 	"internal/config": {"model", "store"}, // defaults and bounds of settings
 	"cmd/lubdub":      {"events", "model", "stats", "store", "sweep", "webhooks"},

@@ -18,8 +18,9 @@ type InventoryItem struct {
 }
 
 // TakeInventory compares the attempts that a worker reports with those that it holds. Reported ones are kept alive as by their own beats;
-// the worker is notified of those that it no longer holds; and those missing from two of its beats in a row are taken from it. It fails
-// when Redis does not confirm a part of that.
+// the worker is notified of those that it no longer holds; and those missing from two of its beats in a row are taken from it, unless the
+// beat has no number among those with an inventory. Of several items of an attempt, the first counts. It fails when Redis does not confirm
+// a part of that.
 func (s *Service) TakeInventory(ctx context.Context, h *WorkerBeatResponse, items []InventoryItem) error {
 	held, err := s.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
 	if err != nil {

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lubdub-io/lubdub/tracker/holdings"
 	"github.com/lubdub-io/lubdub/tracker/model"
@@ -16,6 +17,7 @@ type WorkerBeat struct {
 	FailedDelta    int64
 	Deltas         bool                     // deltas were sent, possibly 0
 	Inventory      []holdings.InventoryItem // all the attempts that it has; nil: not sent
+	Progress       []holdings.InventoryItem // of some of its attempts, which need not be in the inventory
 }
 
 // MaxDelta bounds what one heartbeat may add to a total.
@@ -54,8 +56,8 @@ const (
 func (s *registrar) Beat(ctx context.Context, scope model.Scope, id string, b WorkerBeat) (*holdings.WorkerBeatResponse, error) {
 	ctx = s.store.Within(ctx, 0)
 	h, err := s.storeBeat(ctx, scope, id, b)
-	if err == nil && b.Inventory != nil {
-		err = s.holdings.TakeInventory(ctx, h, b.Inventory)
+	if reported := slices.Concat(b.Progress, b.Inventory); err == nil && (b.Inventory != nil || len(reported) > 0) {
+		err = s.holdings.TakeInventory(ctx, h, reported)
 	}
 	if err != nil {
 		return nil, err

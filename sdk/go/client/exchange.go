@@ -123,7 +123,7 @@ func (x *exchanger) take(cancel context.CancelFunc) (some []*exchanged) {
 
 // send makes one request and gives each completion its result, unless it returns an error.
 func (x *exchanger) send(ctx context.Context, some []*exchanged) error {
-	body := []byte(`{"completions":[`)
+	body := []byte(`{"completed":[`)
 	for i, c := range some {
 		if i > 0 {
 			body = append(body, ',')
@@ -136,11 +136,11 @@ func (x *exchanger) send(ctx context.Context, some []*exchanged) error {
 	if err := x.client.do(ctx, k); err != nil {
 		return err
 	}
-	if len(answer.Results) != len(some) {
-		return fmt.Errorf("lubdub: %s: %w: %d results for %d completions", k.operation(), ErrAnswer, len(answer.Results), len(some))
+	if len(answer.Completed) != len(some) {
+		return fmt.Errorf("lubdub: %s: %w: %d results for %d completions", k.operation(), ErrAnswer, len(answer.Completed), len(some))
 	}
 	for i, c := range some {
-		c.result <- c.read(k.operation(), &answer.Results[i])
+		c.result <- c.read(k.operation(), &answer.Completed[i])
 	}
 	return nil
 }

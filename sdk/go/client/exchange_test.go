@@ -21,7 +21,7 @@ func exchanges(t *testing.T, before func(*http.Request, []string) int) *exchange
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		var ids []string
 		out := v1.ExchangeResponse{}
-		for _, c := range in.Completions {
+		for _, c := range in.Completed {
 			ids = append(ids, c.TaskID)
 			result := v1.CompletionResult{TaskID: c.TaskID, Status: c.Attempt, Error: fmt.Sprint("code_", c.Attempt)}
 			if c.Attempt == 503 {
@@ -29,7 +29,7 @@ func exchanges(t *testing.T, before func(*http.Request, []string) int) *exchange
 			} else if c.Attempt == 200 {
 				result = v1.CompletionResult{TaskID: c.TaskID, Status: 200, FinalState: v1.Succeeded}
 			}
-			out.Results = append(out.Results, result)
+			out.Completed = append(out.Completed, result)
 		}
 		if status := before(r, ids); status != http.StatusOK {
 			w.WriteHeader(status)

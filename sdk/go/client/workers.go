@@ -39,7 +39,8 @@ func (c *Client) ClaimTasks(ctx context.Context, queue, token string, r v1.Claim
 	return invoke[v1.ClaimResponse](ctx, c, k)
 }
 
-// Exchange reports results of a worker's attempts, with its token. The error is that of the request; each result has its own.
+// Exchange sends a worker's heartbeat and the results of its attempts, and claims tasks, in one request. The error is that of the request;
+// each result has its own, and so has the claim.
 func (c *Client) Exchange(ctx context.Context, workerID, token string, r v1.ExchangeRequest) (*v1.ExchangeResponse, error) {
 	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/exchange", in: r, token: token}
 	return invoke[v1.ExchangeResponse](ctx, c, k)

@@ -174,22 +174,68 @@ type CompletedRequest struct {
 	PartialProgress json.RawMessage `json:"partialProgress,omitempty"`
 }
 
-// ExchangeRequest is the body of POST /v1/workers/{workerId}/exchange.
+// ExchangeRequest is the body of POST /v1/workers/{workerId}/exchange. It needs seq, completed or claim.
 type ExchangeRequest struct {
-	// Completions are 1 to 100 results of attempts that were dispatched to the worker.
-	Completions []ExchangeCompletion `json:"completions"`
+	// Seq makes the request a heartbeat of the worker, and is its number: it increases from heartbeat to heartbeat.
+	Seq *int64 `json:"seq,omitempty"`
+	// ActiveCount, CompletedDelta and FailedDelta are as in the worker's heartbeat. They need seq.
+	ActiveCount    *int  `json:"activeCount,omitempty"`
+	CompletedDelta int64 `json:"completedDelta,omitempty"`
+	FailedDelta    int64 `json:"failedDelta,omitempty"`
+	// Progress is that of at most 1,000 of its attempts, which are kept alive by it. It needs seq.
+	Progress []WorkerTaskItem `json:"progress,omitempty"`
+	// Inventory lists all its attempts, as tasks does in the worker's heartbeat; absent: they are not listed. Those in completed and in
+	// progress count as listed. It needs seq.
+	Inventory []WorkerTaskItem `json:"inventory,omitempty"`
+	// Completed are at most 100 results of attempts that were dispatched to the worker.
+	Completed []ExchangeCompletion `json:"completed,omitempty"`
+	// Claim claims tasks of the worker's queue.
+	Claim *ClaimRequest `json:"claim,omitempty"`
 }
 
 // ExchangeCompletion is the result of one attempt.
 type ExchangeCompletion struct {
 	TaskID string `json:"taskId"`
 	CompletedRequest
+	// Progress is stored before the result. It needs the seq of the request.
+	Progress *AttemptProgress `json:"progress,omitempty"`
 }
 
-// ExchangeResponse answers an exchange.
+// AttemptProgress is what an attempt reports about its progress.
+type AttemptProgress struct {
+	// ProgressPct is its progress, 0 to 100.
+	ProgressPct *float64 `json:"progressPct,omitempty"`
+	// Message describes the progress.
+	Message *string `json:"message,omitempty"`
+	// Details are its checkpoint, as in its own heartbeats.
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// ExchangeResponse answers an exchange. The same request again gets the same results and the same tasks.
 type ExchangeResponse struct {
-	// Results has one entry for each completion, in the same order.
-	Results []CompletionResult `json:"results"`
+	// Heartbeat is the answer to the heartbeat; absent without seq.
+	Heartbeat *WorkerHeartbeatResponse `json:"heartbeat,omitempty"`
+	// Completed has one entry for each completion, in the same order.
+	Completed []CompletionResult `json:"completed"`
+	// Tasks are the claimed ones; none without a claim.
+	Tasks []TaskEnvelope `json:"tasks"`
+	// ClaimID is that of the claim.
+	ClaimID string `json:"claimId,omitempty"`
+	// ClaimError is why the claim was refused, which does not affect the rest; absent: it was not.
+	ClaimError *ClaimError `json:"claimError,omitempty"`
+}
+
+// ClaimError is the refusal of a claim: Status is the HTTP status that the claim would have got on its own.
+type ClaimError struct {
+	Status  int    `json:"status"`
+	Error   string `json:"error"`
+	Message string `json:"message"`
+	// Field is the field that is wrong.
+	Field string `json:"field,omitempty"`
+	// Reason is why the worker is OFFLINE.
+	Reason string `json:"reason,omitempty"`
+	// RetryAfterMs is set with status 429 and 503.
+	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
 }
 
 // CompletionResult is the result of one completion: Status is the HTTP status that the completion would have got on its own, and the

@@ -58,8 +58,8 @@ type RegisterWorkerResponse struct {
 	HeartbeatTimeoutMs int64 `json:"heartbeatTimeoutMs"`
 	// Superseded is the worker with the same identity that this one replaced.
 	Superseded string `json:"superseded,omitempty"`
-	// Exchange is true if the server has POST /v1/workers/{workerId}/exchange. Absent otherwise.
-	Exchange bool `json:"exchange,omitempty"`
+	// Capabilities are what this server has beyond the first release: exchange, for POST /v1/workers/{workerId}/exchange.
+	Capabilities []string `json:"capabilities,omitempty"`
 	// ShouldDrain is true if the worker's machine is drained: the worker sends heartbeats and claims nothing until a heartbeat is answered
 	// with shouldDrain false, once the machine is resumed. Absent otherwise.
 	ShouldDrain bool `json:"shouldDrain,omitempty"`

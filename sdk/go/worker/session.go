@@ -72,7 +72,7 @@ func (w *Worker) pauseBeforeRejoining(ctx context.Context) bool {
 
 func (w *Worker) enter(a *v1.RegisterWorkerResponse, sent time.Time) {
 	s := &session{
-		id: a.WorkerID, machine: a.MachineID, token: a.WorkerToken, accepted: sent, exchange: a.Exchange,
+		id: a.WorkerID, machine: a.MachineID, token: a.WorkerToken, accepted: sent, exchange: slices.Contains(a.Capabilities, "exchange"),
 		interval: time.Duration(a.HeartbeatIntervalMs) * time.Millisecond, timeout: time.Duration(a.HeartbeatTimeoutMs) * time.Millisecond,
 	}
 	if s.interval <= 0 {

@@ -22,14 +22,14 @@ class Answering:
         return False
 
     def make(self, call: Call) -> bytes:
-        completions = json.loads(call.body or b"")["completions"]
+        completions = json.loads(call.body or b"")["completed"]
         self.requests.append([call.path, *(one["taskId"] for one in completions)])
         self.before(len(self.requests))
         results = [
             {"taskId": one["taskId"], "status": one["outcome"], "error": "store_unavailable", "retryAfterMs": 1500}
             for one in completions
         ]
-        return json.dumps({"results": results}).encode()
+        return json.dumps({"completed": results}).encode()
 
 
 class ExchangeTest(TestCase):

@@ -57,17 +57,17 @@ export class Exchange {
     const call: Call = {
       method: 'POST',
       path: `/v1/workers/${seg(worker.workerId)}/exchange`,
-      body: `{"completions":[${items.join(',')}]}`,
+      body: `{"completed":[${items.join(',')}]}`,
       base,
       token: worker.token,
       signal: this.#over,
       tries: 1,
     };
     try {
-      const { results } = (await this.#caller.do(call)) as ExchangeResponse;
-      if (results?.length !== some.length)
+      const { completed } = (await this.#caller.do(call)) as ExchangeResponse;
+      if (completed?.length !== some.length)
         throw new AnswerError(`lubdub: POST ${call.path}: the answer has not a result for each completion`);
-      some.forEach((one, i) => settle(one, results[i]!));
+      some.forEach((one, i) => settle(one, completed[i]!));
     } catch (error) {
       // an older server, or a token that is not valid: each is sent on its own
       for (const one of some) mayRetry(error) ? one.reject(error) : one.resolve(undefined);
@@ -75,7 +75,7 @@ export class Exchange {
   }
 }
 
-function settle(one: Waiting, result: ExchangeResponse['results'][number]): void {
+function settle(one: Waiting, result: ExchangeResponse['completed'][number]): void {
   const { status, retryAfterMs, taskId: _, ...fields } = result;
   if (status === 403) one.resolve(undefined);
   else if (status >= 200 && status < 300) one.resolve(fields as CompletedResponse);

@@ -1164,8 +1164,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report the results of a worker's attempts
-         * @description Each entry is a completion, with its taskId, of an attempt that was dispatched to the worker, and is answered as POST /v1/tasks/{taskId}/completed would answer it, with its status, in the same order. A registration is answered with exchange where the server has this. A body may have up to 4 MiB.
+         * Send a worker's heartbeat and results, and claim tasks
+         * @description One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that waits, the results of the completions wait too. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB.
          */
         post: operations["exchange"];
         delete?: never;
@@ -1443,6 +1443,15 @@ export interface components {
             /** @description How many older ones exceed maxCatchup, or would create more than 64 MiB of tasks together. */
             skipped: number;
         };
+        /** @description What an attempt reports about its progress. */
+        AttemptProgress: {
+            /** @description Its checkpoint, as in its own heartbeats. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Message describes the progress. */
+            message?: string;
+            /** @description Its progress, 0 to 100. */
+            progressPct?: number;
+        };
         /** @description The body of POST /v1/schedules/{scheduleId}/backfill. */
         BackfillRequest: {
             /**
@@ -1507,6 +1516,18 @@ export interface components {
             overlap?: "allow" | "skip" | null;
             /** @description What each fire creates from now on, as a whole. */
             task?: components["schemas"]["CreateTaskRequest"] | null;
+        };
+        /** @description The refusal of a claim: Status is the HTTP status that the claim would have got on its own. */
+        ClaimError: {
+            error: string;
+            /** @description The field that is wrong. */
+            field?: string;
+            message: string;
+            /** @description Why the worker is OFFLINE. */
+            reason?: string;
+            /** @description Set with status 429 and 503. */
+            retryAfterMs?: number;
+            status: number;
         };
         /** @description The body of POST /v1/queues/{queue}/claim. */
         ClaimRequest: {
@@ -2016,19 +2037,41 @@ export interface components {
             output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
             /** @description Any JSON value that describes the progress before the cancel. */
             partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Stored before the result. It needs the seq of the request. */
+            progress?: components["schemas"]["AttemptProgress"];
             taskId: string;
             /** @description WorkerID names the worker. */
             workerId?: string;
         };
-        /** @description The body of POST /v1/workers/{workerId}/exchange. */
+        /** @description The body of POST /v1/workers/{workerId}/exchange. It needs seq, completed or claim. */
         ExchangeRequest: {
-            /** @description 1 to 100 results of attempts that were dispatched to the worker. */
-            completions: components["schemas"]["ExchangeCompletion"][];
+            /** @description ActiveCount, CompletedDelta and FailedDelta are as in the worker's heartbeat. They need seq. */
+            activeCount?: number | null;
+            /** @description Claim claims tasks of the worker's queue. */
+            claim?: components["schemas"]["ClaimRequest"] | null;
+            /** @description At most 100 results of attempts that were dispatched to the worker. */
+            completed?: components["schemas"]["ExchangeCompletion"][] | null;
+            completedDelta?: number | null;
+            failedDelta?: number | null;
+            /** @description Inventory lists all its attempts, as tasks does in the worker's heartbeat; absent: they are not listed. Those in completed and in progress count as listed. It needs seq. */
+            inventory?: components["schemas"]["WorkerTaskItem"][] | null;
+            /** @description That of at most 1,000 of its attempts, which are kept alive by it. It needs seq. */
+            progress?: components["schemas"]["WorkerTaskItem"][] | null;
+            /** @description Seq makes the request a heartbeat of the worker, and is its number: it increases from heartbeat to heartbeat. */
+            seq?: number | null;
         };
-        /** @description ExchangeResponse answers an exchange. */
+        /** @description ExchangeResponse answers an exchange. The same request again gets the same results and the same tasks. */
         ExchangeResponse: {
+            /** @description Why the claim was refused, which does not affect the rest; absent: it was not. */
+            claimError?: components["schemas"]["ClaimError"];
+            /** @description That of the claim. */
+            claimId?: string;
             /** @description Has one entry for each completion, in the same order. */
-            results: components["schemas"]["CompletionResult"][];
+            completed: components["schemas"]["CompletionResult"][];
+            /** @description The answer to the heartbeat; absent without seq. */
+            heartbeat?: components["schemas"]["WorkerHeartbeatResponse"];
+            /** @description The claimed ones; none without a claim. */
+            tasks: components["schemas"]["TaskEnvelope"][];
         };
         /** @description The result of one check. It is readable text: messages may change, codes do not. */
         Finding: {
@@ -2471,8 +2514,8 @@ export interface components {
         };
         /** @description The answer to a registration, which counts as the first heartbeat. */
         RegisterWorkerResponse: {
-            /** @description True if the server has POST /v1/workers/{workerId}/exchange. Absent otherwise. */
-            exchange?: boolean;
+            /** @description What this server has beyond the first release: exchange, for POST /v1/workers/{workerId}/exchange. */
+            capabilities?: string[];
             /** @description How often the worker must send heartbeats; the server chooses it. */
             heartbeatIntervalMs: number;
             /** @description How long it may be silent. */
@@ -6257,6 +6300,8 @@ export interface operations {
             400: components["responses"]["Error400"];
             401: components["responses"]["Error401"];
             403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
             429: components["responses"]["Error429"];

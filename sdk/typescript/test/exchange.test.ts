@@ -5,7 +5,7 @@ import test, { type TestContext } from 'node:test';
 import { Client, Worker } from 'lubdub';
 
 interface Sent {
-  completions: { taskId: string; outcome: string }[];
+  completed: { taskId: string; outcome: string }[];
 }
 
 /** A server with five tasks that takes completions together, as answer has it. */
@@ -23,11 +23,14 @@ async function served(t: TestContext, answer: (n: number, ids: string[]) => Prom
   const serve = async (path: string, body: string): Promise<[number, object]> => {
     switch (path.split('/').pop()) {
       case 'workers':
-        return [201, { workerId: 'w1', workerToken: 't', heartbeatIntervalMs: 60_000, heartbeatTimeoutMs: 180_000, exchange: true }];
+        return [
+          201,
+          { workerId: 'w1', workerToken: 't', heartbeatIntervalMs: 60_000, heartbeatTimeoutMs: 180_000, capabilities: ['exchange'] },
+        ];
       case 'claim':
         return [200, { tasks: tasks.splice(0) }];
       case 'exchange': {
-        const ids = (JSON.parse(body) as Sent).completions.map((one) => one.taskId);
+        const ids = (JSON.parse(body) as Sent).completed.map((one) => one.taskId);
         together.push(ids);
         return answer(together.length, ids);
       }
@@ -64,11 +67,11 @@ const succeeded = (taskId: string) => ({ taskId, status: 200, acknowledged: true
 
 test('completions that come while a request is in flight share the next one', async (t) => {
   const { together, alone } = await served(t, (_, ids) => {
-    const results = ids.map((id) => {
+    const completed = ids.map((id) => {
       if (id === 'b') return { taskId: id, status: 403, error: 'forbidden' };
       return id === 'c' ? { taskId: id, status: 503, error: 'store_unavailable', retryAfterMs: 1 } : succeeded(id);
     });
-    return Promise.resolve([200, { results }]);
+    return Promise.resolve([200, { completed }]);
   });
   assert.deepEqual(together, [['a'], ['b', 'c', 'd', 'e']]);
   assert.deepEqual(alone.sort(), ['b', 'c'], 'what the token does not open, and what is repeated, is sent with the token of the task');

@@ -569,12 +569,16 @@ class Calls:
         addition to the worker itself: operator, dispatcher, admin."""
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/drain", ids=(worker_id,), body=body or {}, token=token, scoped=True))
 
-    def exchange(self, worker_id: str, body: t.ExchangeRequest, *, token: str) -> t.ExchangeResponse:
-        """Report the results of a worker's attempts. Each entry is a completion, with its taskId, of an attempt that was dispatched
-        to the worker, and is answered as POST /v1/tasks/{taskId}/completed would answer it, with its status, in the same order.
-        A registration is answered with exchange where the server has this. A body may have up to 4 MiB."""
+    def exchange(self, worker_id: str, body: Optional[t.ExchangeRequest] = None, *, token: str) -> t.ExchangeResponse:
+        """Send a worker's heartbeat and results, and claim tasks. One request for what a worker has: with seq its heartbeat, with
+        progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are
+        processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else
+        happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is
+        answered with claimError. With a claim that waits, the results of the completions wait too. The same seq, completions and
+        claimId get the same results and tasks again. A registration is answered with the capability exchange where the server
+        has this. A body may have up to 4 MiB."""
         return cast(t.ExchangeResponse, self.ask(
-            "POST", "/v1/workers/{}/exchange", ids=(worker_id,), body=body, token=token, scoped=True,
+            "POST", "/v1/workers/{}/exchange", ids=(worker_id,), body=body or {}, token=token, scoped=True,
         ))
 
     def worker_heartbeat(

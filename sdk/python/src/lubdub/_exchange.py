@@ -86,14 +86,14 @@ class Exchange:
         call = Call(
             "POST",
             path_of("/v1/workers/{}/exchange", (worker_id,)),
-            body=b'{"completions":[' + b",".join(items) + b"]}",
+            body=b'{"completed":[' + b",".join(items) + b"]}",
             endpoints=some[0].endpoints,
             token=token,
             tries=1,
             cancel=cancel,
         )
         try:
-            found = read(self.caller.make(call)).get("results")
+            found = read(self.caller.make(call)).get("completed")
             results = cast(List[Dict[str, Any]], found if isinstance(found, list) else [])
             if len(results) != len(some):
                 raise AnswerError(f"{call.operation}: the answer has not a result for each completion")

@@ -54,7 +54,9 @@ class RegisteredWorker(WorkerState):
         interval = interval_of(answer.get("heartbeatIntervalMs"), timeout, timeout / 3 or 10.0)
         timeout = timeout or 3 * interval
         waiting = answer.get("shouldDrain") is True
-        session = Session(worker_id, token, interval, timeout, sent, waiting, answer.get("exchange") is True)
+        capabilities = answer.get("capabilities")
+        exchange = isinstance(capabilities, list) and "exchange" in capabilities
+        session = Session(worker_id, token, interval, timeout, sent, waiting, exchange)
         self.logger.info(
             "Worker registered with ID: %s (queue %s, types %s)",
             session.worker_id,

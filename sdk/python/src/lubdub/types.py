@@ -70,6 +70,17 @@ class AskedFires(TypedDict):
     skipped: int
 
 
+class AttemptProgress(TypedDict, total=False):
+    """What an attempt reports about its progress."""
+
+    # Its checkpoint, as in its own heartbeats.
+    details: Json
+    # Message describes the progress.
+    message: str
+    # Its progress, 0 to 100.
+    progressPct: float
+
+
 BackfillRequest = TypedDict("BackfillRequest", {"from": 'str', "to": 'str'}, total=True)
 
 
@@ -137,6 +148,23 @@ class ChangeScheduleRequest(TypedDict, total=False):
     overlap: Optional[Literal["allow", "skip"]]
     # What each fire creates from now on, as a whole.
     task: Optional[CreateTaskRequest]
+
+
+class _ClaimError(TypedDict):
+    error: str
+    message: str
+    status: int
+
+
+class ClaimError(_ClaimError, total=False):
+    """The refusal of a claim: Status is the HTTP status that the claim would have got on its own."""
+
+    # The field that is wrong.
+    field: str
+    # Why the worker is OFFLINE.
+    reason: str
+    # Set with status 429 and 503.
+    retryAfterMs: int
 
 
 class ClaimRequest(TypedDict, total=False):
@@ -671,22 +699,48 @@ class ExchangeCompletion(_ExchangeCompletion, total=False):
     output: Json
     # Any JSON value that describes the progress before the cancel.
     partialProgress: Json
+    # Stored before the result. It needs the seq of the request.
+    progress: AttemptProgress
     # WorkerID names the worker.
     workerId: str
 
 
-class ExchangeRequest(TypedDict):
-    """The body of POST /v1/workers/{workerId}/exchange."""
+class ExchangeRequest(TypedDict, total=False):
+    """The body of POST /v1/workers/{workerId}/exchange. It needs seq, completed or claim."""
 
-    # 1 to 100 results of attempts that were dispatched to the worker.
-    completions: List[ExchangeCompletion]
+    # ActiveCount, CompletedDelta and FailedDelta are as in the worker's heartbeat. They need seq.
+    activeCount: Optional[int]
+    # Claim claims tasks of the worker's queue.
+    claim: Optional[ClaimRequest]
+    # At most 100 results of attempts that were dispatched to the worker.
+    completed: Optional[List[ExchangeCompletion]]
+    completedDelta: Optional[int]
+    failedDelta: Optional[int]
+    # Inventory lists all its attempts, as tasks does in the worker's heartbeat; absent: they are not listed. Those in completed and
+    # in progress count as listed. It needs seq.
+    inventory: Optional[List[WorkerTaskItem]]
+    # That of at most 1,000 of its attempts, which are kept alive by it. It needs seq.
+    progress: Optional[List[WorkerTaskItem]]
+    # Seq makes the request a heartbeat of the worker, and is its number: it increases from heartbeat to heartbeat.
+    seq: Optional[int]
 
 
-class ExchangeResponse(TypedDict):
-    """ExchangeResponse answers an exchange."""
-
+class _ExchangeResponse(TypedDict):
     # Has one entry for each completion, in the same order.
-    results: List[CompletionResult]
+    completed: List[CompletionResult]
+    # The claimed ones; none without a claim.
+    tasks: List[TaskEnvelope]
+
+
+class ExchangeResponse(_ExchangeResponse, total=False):
+    """ExchangeResponse answers an exchange. The same request again gets the same results and the same tasks."""
+
+    # Why the claim was refused, which does not affect the rest; absent: it was not.
+    claimError: ClaimError
+    # That of the claim.
+    claimId: str
+    # The answer to the heartbeat; absent without seq.
+    heartbeat: WorkerHeartbeatResponse
 
 
 class _Finding(TypedDict):
@@ -1195,8 +1249,8 @@ class _RegisterWorkerResponse(TypedDict):
 class RegisterWorkerResponse(_RegisterWorkerResponse, total=False):
     """The answer to a registration, which counts as the first heartbeat."""
 
-    # True if the server has POST /v1/workers/{workerId}/exchange. Absent otherwise.
-    exchange: bool
+    # What this server has beyond the first release: exchange, for POST /v1/workers/{workerId}/exchange.
+    capabilities: List[str]
     # True if the worker's machine is drained: the worker sends heartbeats and claims nothing until a heartbeat is answered with
     # shouldDrain false, once the machine is resumed. Absent otherwise.
     shouldDrain: bool

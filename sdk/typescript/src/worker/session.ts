@@ -114,7 +114,8 @@ export class Sessions {
     this.#log.info(`Worker registered with ID: ${workerId}`, { workerId, queue: request.queue, types: request.types, superseded });
     if (timeoutMs < 3000) this.#log.warn('A heartbeat timeout this short leaves no room for one Retry-After', { timeoutMs });
     this.#entering.push(this.#client.clock.now());
-    this.current = { workerId, token, intervalMs, timeoutMs, accepted, exchange: answer.exchange === true };
+    const exchange = Array.isArray(answer.capabilities) && answer.capabilities.includes('exchange');
+    this.current = { workerId, token, intervalMs, timeoutMs, accepted, exchange };
     const isDrained = (answer as { shouldDrain?: boolean }).shouldDrain === true;
     if (isDrained) this.#log.info(`Machine ${answer.machineId || request.machineId} is drained; waiting until it is resumed`, { workerId });
     this.#listener.enter(this.current, isDrained);
