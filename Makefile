@@ -10,6 +10,8 @@ FUZZTIME ?= 20s
 LONGFUZZTIME ?= 2m
 # The SDK is a separate module, which ./... omits.
 PACKAGES := ./... ./sdk/go/...
+# Modules that connect the SDK to other libraries, so that it needs none.
+ADAPTERS := sdk/go/lubdubprom sdk/go/lubdubotel
 GENERATED := api/openapi.json docs/configuration.md docs/metrics.md docs/architecture.md docs/cli.md docs/roles.md ui/dist ui/src/roles.gen.ts ui/src/words.gen.ts sdk/python/src/lubdub/types.py sdk/python/src/lubdub/_calls.py
 
 help: ## list the targets
@@ -51,6 +53,7 @@ check: lint-go ## lint Go, and run the tests of changed packages on miniredis on
 PACKAGES_AT_ONCE := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 test: deps ## run the tests of every package, on miniredis and on a real Redis (installed if missing)
 	go test -p $(PACKAGES_AT_ONCE) -vet=off -ldflags='-s -w' -count=1 -timeout 15m $(PACKAGES)
+	@for of in $(ADAPTERS); do (cd $$of && GOWORK=off go test -vet=off -count=1 ./...) || exit 1; done
 
 # The detector does not observe gopher-lua, which interprets scripts for miniredis in one goroutine: that saves a fifth of the time there.
 RACE := -race -gcflags='github.com/yuin/gopher-lua/...=-race=false' -vet=off -ldflags='-s -w' -count=1 -timeout 20m
@@ -184,7 +187,7 @@ tidy: ## run `go mod tidy`, even if the SDK version that go.mod requires is not 
 	GOWORK=off go mod tidy -modfile=bin/tidy.mod
 	go mod edit -dropreplace $(SDK) bin/tidy.mod
 	cp bin/tidy.mod go.mod && cp bin/tidy.sum go.sum
-	cd sdk/go && GOWORK=off go mod tidy
+	for of in sdk/go $(ADAPTERS); do (cd $$of && GOWORK=off go mod tidy) || exit 1; done
 	cd deploy/check && GOWORK=off go mod tidy
 
 lint: lint-go lint-web lint-python lint-prose ## check Go (gofmt, go vet, staticcheck), TypeScript and the dashboard (prettier), Python (black), documents and comments (Vale)
@@ -193,7 +196,7 @@ lint-go:
 	@test -z "$$(gofmt -l . | tee -a /dev/stderr)" || { echo "run gofmt -w on these files" >&2; exit 1; }
 	go vet -tags long $(PACKAGES)
 	go tool staticcheck -tags long $(PACKAGES)
-	for of in etcd asynq; do (cd bench/baselines/$$of && GOWORK=off go vet ./...) || exit 1; done
+	for of in bench/baselines/etcd bench/baselines/asynq $(ADAPTERS); do (cd $$of && GOWORK=off go vet ./...) || exit 1; done
 
 WEB = 'ui/src/**/*.{ts,tsx,css}' 'ui/test/**/*.mjs' 'sdk/typescript/{src,test,e2e,bench}/**/*.{ts,mjs}' 'sdk/typescript/*.mjs'
 lint-web: deps-typescript

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -199,5 +200,36 @@ func TestContractAQueueThatWaitsForItsTime(t *testing.T) {
 		}
 		l.do("GET", "/v1/queues/latest", l.control(roleViewer), "").refused(404, "queue_not_found")
 		l.do("GET", "/v1/queues/later", l.controlFor(roleViewer, "other", "prod"), "").refused(404, "queue_not_found")
+	})
+}
+
+// An envelope tells since when its task could be claimed, after a creation as after a backoff.
+func TestContractEnvelopeTellsWhenTheTaskWasReady(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		l.queue(`,"taskId":"t1","retry":{"maxAttempts":2,"initialBackoffMs":7000}`)
+		l.pass(5 * time.Second)
+		waited := func(wait time.Duration) {
+			t.Helper()
+			var got []v1.TaskEnvelope
+			until(t, func() bool { got = l.claim(w, `{"claimId":"c`+wait.String()+`"}`); return len(got) == 1 },
+				func() string { return "it is not claimed" })
+			if e := got[0]; e.EnqueuedAt.Sub(e.ReadyAt.Time) != wait {
+				t.Errorf("it was ready at %v and handed out at %v, want %v", e.ReadyAt, e.EnqueuedAt, wait)
+			}
+			if again := l.claim(w, `{"claimId":"c`+wait.String()+`"}`); len(again) != 1 || !again[0].ReadyAt.IsZero() {
+				t.Errorf("%+v", again)
+			}
+			l.call(&got[0], "completed", `{"attempt":`+strconv.Itoa(got[0].Attempt)+`,"outcome":"FAILED","error":{"category":"TIMEOUT"}}`).want(200)
+		}
+		waited(5 * time.Second)
+		l.pass(7 * time.Second)
+		l.sweep()
+		l.pass(2 * time.Second)
+		waited(2 * time.Second)
+		if pushed := l.create(`{"taskId":"pushed"}`); !pushed.ReadyAt.IsZero() {
+			t.Errorf("%+v", pushed)
+		}
 	})
 }

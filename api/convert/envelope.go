@@ -15,7 +15,7 @@ type Envelopes struct {
 	PublicURL string // the base of their callback URLs
 }
 
-// Of returns a dispatched attempt with its token. The same attempt always gets the same envelope.
+// Of returns a dispatched attempt with its token. The same attempt always gets the same envelope, but for readyAt.
 func (s Envelopes) Of(e *model.Envelope) (*v1.TaskEnvelope, error) {
 	t, a := e.Task, e.Attempt
 	text, expires, err := httpapi.MintTask(s.Keys, a, e.TokenTTL, e.RenewToken)
@@ -30,7 +30,7 @@ func (s Envelopes) Of(e *model.Envelope) (*v1.TaskEnvelope, error) {
 		TaskID: t.ID, RunID: t.RunID, AssetID: OrNull(t.Asset), TaskKey: OrNull(t.Key),
 		TenantID: t.Scope.Tenant, WorkspaceID: t.Scope.Workspace,
 		Attempt: a.Number, State: v1.Dispatched, Resources: t.Resources,
-		EnqueuedAt: v1.At(enqueued), Deadline: v1.At(t.Deadline),
+		EnqueuedAt: v1.At(enqueued), ReadyAt: v1.At(e.ReadyAt), Deadline: v1.At(t.Deadline),
 		CallbackBaseURL: s.PublicURL, TaskToken: text, TokenExpiresAt: v1.At(expires),
 		HeartbeatIntervalMs: a.Interval.Milliseconds(), HeartbeatTimeoutMs: MsOrNull(a.Timeout),
 		CancelGracePeriodMs: t.CancelGrace.Milliseconds(), RunTimeoutMs: t.RunTimeout.Milliseconds(),

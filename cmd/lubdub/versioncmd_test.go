@@ -22,7 +22,7 @@ func TestOneVersion(t *testing.T) {
 	if label := `org.opencontainers.image.version="` + release + `"`; !strings.Contains(readFile(t, "../../Dockerfile"), label) {
 		t.Errorf("the image has no label %s", label)
 	}
-	for _, file := range []string{"../../go.mod", "../../go.work"} {
+	for _, file := range []string{"../../go.mod", "../../go.work", "../../sdk/go/lubdubprom/go.mod", "../../sdk/go/lubdubotel/go.mod"} {
 		if sdk := "github.com/lubdub-io/lubdub/sdk/go v" + release; !strings.Contains(readFile(t, file), sdk) {
 			t.Errorf("%s does not have %s, which is tagged with this release", file, sdk)
 		}

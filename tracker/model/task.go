@@ -197,6 +197,7 @@ type Envelope struct {
 	// TokenTTL is the life of the attempt's token from Attempt.IssuedAt.
 	TokenTTL     time.Duration
 	RenewToken   bool
+	ReadyAt      time.Time // since when the task could be claimed; zero: unknown
 	LastProgress *Progress // of the previous attempt, with the task's details; nil when there is none
 }
 

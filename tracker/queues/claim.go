@@ -351,6 +351,7 @@ func (c *claim) take(ctx context.Context, entries []*schema.ReadyEntry) ([]*mode
 		for j, v := range reply.tasks {
 			if v != nil {
 				e := c.queues.tasks.Envelope(v.Task, v.Fence, v.Life)
+				e.ReadyAt = schema.ParseMillis(groups[i][j].Since)
 				got[groups[i][j]] = e
 				c.queues.holdings.Remember(c.WorkerID, e.Attempt)
 			}

@@ -37,6 +37,7 @@ type Attempt struct {
 	timeout         time.Duration // the heartbeat timeout
 	own             bool          // the timeout is its own, not its worker's
 	accepted        time.Time     // when the last accepted heartbeat was sent
+	firstAnswer     time.Time     // when the first accepted heartbeat was answered; zero: none was
 	progress        progress
 	cause           error // why it is no longer ours
 	cancelRequested bool  // cancellation was requested
@@ -290,8 +291,12 @@ func (h held) Accepted(sent time.Time, lease time.Duration, version uint64) {
 	if lease > 0 && !h.own {
 		h.timeout = lease
 	}
+	now := h.client.set.clock.Now()
+	if h.firstAnswer.IsZero() {
+		h.firstAnswer = now
+	}
 	if h.timeout > 0 {
-		left := h.timeout - clock.Elapsed(h.accepted, h.client.set.clock.Now())
+		left := h.timeout - clock.Elapsed(h.accepted, now)
 		h.client.set.metrics.LeaseLeft(max(0, float64(left)/float64(h.timeout)))
 	}
 	if sent.After(h.accepted) {

@@ -97,7 +97,7 @@ func (c *Client) Close() {
 	}
 }
 
-// Metrics returns the argument of Measure.
+// Metrics returns the argument of Measure, with a function in each field.
 func (c *Client) Metrics() Metrics { return c.set.metrics }
 
 // Lease returns the argument of WithLease.

@@ -125,28 +125,3 @@ const (
 	// effects that must never overlap.
 	Strict
 )
-
-// Metrics receives events to count; connect it to your metrics library. Its methods are called from many goroutines and must not block.
-type Metrics interface {
-	// Beat is called for a heartbeat request: ok, refused or unanswered; for how many attempts, and its duration.
-	Beat(result string, attempts int, took time.Duration)
-	// Refused is called when a heartbeat or completion was refused with a code.
-	Refused(code string)
-	// LeaseLeft is called with each accepted heartbeat, with the share of the lease that was left: 1 is all, 0 nothing.
-	LeaseLeft(ratio float64)
-	// Completed is called when a completion was answered.
-	Completed(outcome v1.Outcome)
-	// Claimed is called when a claim was answered or failed: ok, refused or unanswered; with how many tasks.
-	Claimed(result string, tasks int)
-	// Running is called with the number of attempts that a worker runs.
-	Running(n int)
-}
-
-type noMetrics struct{}
-
-func (noMetrics) Beat(string, int, time.Duration) {}
-func (noMetrics) Refused(string)                  {}
-func (noMetrics) LeaseLeft(float64)               {}
-func (noMetrics) Completed(v1.Outcome)            {}
-func (noMetrics) Claimed(string, int)             {}
-func (noMetrics) Running(int)                     {}

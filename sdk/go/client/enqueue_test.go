@@ -64,6 +64,41 @@ func TestEnqueue(t *testing.T) {
 	})
 }
 
+// Tasks without a trace context get that of the call's context, each request once; those with one keep it.
+func TestTasksGetTheTraceContextOfTheCall(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		type key struct{}
+		ctx := context.WithValue(t.Context(), key{}, trace)
+		var traces []string
+		c := newClient(t, "https://lubdub.example", client.TraceContext(func(ctx context.Context) string {
+			text, _ := ctx.Value(key{}).(string)
+			return text
+		}), client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
+			traces = append(traces, r.Header.Get("Traceparent"))
+			if len(traces) == 1 {
+				return reply(503, `{"error":"store_unavailable","message":"m"}`), nil
+			}
+			if strings.HasSuffix(r.URL.Path, ":batch") {
+				return reply(200, `{"results":[{"status":201,"taskId":"t1","queue":"mail","state":"QUEUED"}]}`), nil
+			}
+			return reply(201, `{"taskId":"t1","queue":"mail","state":"QUEUED"}`), nil
+		})))
+		for _, create := range []func() error{
+			func() error { _, err := c.Enqueue(ctx, "mail", "x", nil); return err }, // its first request is answered 503
+			func() error { _, err := c.Enqueue(ctx, "mail", "x", nil, client.Traceparent("own")); return err },
+			func() error { _, err := c.Enqueue(t.Context(), "mail", "x", nil); return err },
+			func() error { _, err := c.CreateTasks(ctx, make([]v1.CreateTasksItem, 1)); return err },
+		} {
+			if err := create(); err != nil {
+				t.Error(err)
+			}
+		}
+		if got, want := strings.Join(traces, " "), strings.Join([]string{trace, trace, "own", "", trace}, " "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
 // batches is a server that creates the tasks of batches; refuse says with which status and body it refuses one, by its type and how often
 // it was sent.
 type batches struct {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/internal/beats"
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
@@ -19,6 +20,12 @@ func init() {
 		})
 	}
 	hooks.HeldBy = func(h beats.Holder) any { return TrackOption(func(a *Attempt) { a.holder = h }) }
+	hooks.FirstAnswer = func(a any) time.Time {
+		attempt := a.(*Attempt)
+		attempt.mu.Lock()
+		defer attempt.mu.Unlock()
+		return attempt.firstAnswer
+	}
 	hooks.Heartbeat = func(ctx context.Context, c any, all []beats.Attempt) error {
 		return c.(*Client).heartbeatHeld(ctx, all)
 	}

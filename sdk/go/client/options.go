@@ -33,12 +33,14 @@ type settings struct {
 	transport http.RoundTripper
 	log       *slog.Logger
 	metrics   Metrics
+	trace     func(context.Context) string
 	clock     clock.Clock
 }
 
 func defaults() *settings {
 	return &settings{
-		timeout: 10 * time.Second, tries: 4, proxy: http.ProxyFromEnvironment, log: slog.New(slog.DiscardHandler), metrics: noMetrics{},
+		timeout: 10 * time.Second, tries: 4, proxy: http.ProxyFromEnvironment, log: slog.New(slog.DiscardHandler), metrics: Metrics{}.filled(),
+		trace: func(context.Context) string { return "" },
 		clock: clock.Real,
 	}
 }
@@ -174,10 +176,19 @@ func Logger(log *slog.Logger) Option {
 	}
 }
 
-// Measure sets the metrics hooks.
+// Measure sets functions that are called with what happens.
 func Measure(m Metrics) Option {
 	return func(s *settings) error {
-		s.metrics = m
+		s.metrics = m.filled()
+		return nil
+	}
+}
+
+// TraceContext calls f, with the context of the call, for the W3C trace context of tasks that are created without one. An empty or invalid
+// result is ignored. Package lubdubotel has such a function for OpenTelemetry.
+func TraceContext(f func(context.Context) string) Option {
+	return func(s *settings) error {
+		s.trace = f
 		return nil
 	}
 }

@@ -45,7 +45,7 @@ func (c *Client) CreateTask(ctx context.Context, r v1.CreateTaskRequest, opts ..
 func (c *Client) create(ctx context.Context, r creation) (*Created, error) {
 	var body json.RawMessage
 	k := &call{method: http.MethodPost, path: "/v1/tasks", query: c.scoped(nil), in: &r.CreateTaskRequest, out: &body,
-		key: cmp.Or(r.IdempotencyKey, rand.Text()), trace: r.trace}
+		key: cmp.Or(r.IdempotencyKey, rand.Text()), trace: cmp.Or(r.trace, c.set.trace(ctx))}
 	if err := c.do(ctx, k); err != nil {
 		return nil, err
 	}
@@ -79,9 +79,10 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 	for i := range keyed {
 		left[i], keyed[i].IdempotencyKey = i, cmp.Or(keyed[i].IdempotencyKey, rand.Text())
 	}
+	trace := c.set.trace(ctx)
 	deadline, bounded := ctx.Deadline()
 	for n := 0; ; n++ {
-		if err := c.createSome(ctx, keyed, left, all); err != nil && n == 0 {
+		if err := c.createSome(ctx, keyed, left, trace, all); err != nil && n == 0 {
 			return nil, err
 		} else if err != nil {
 			return all, nil // with the known result of each
@@ -99,12 +100,13 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 }
 
 // createSome makes the creations at the given indexes.
-func (c *Client) createSome(ctx context.Context, tasks []v1.CreateTasksItem, numbers []int, all []Created) error {
+func (c *Client) createSome(ctx context.Context, tasks []v1.CreateTasksItem, numbers []int, trace string, all []Created) error {
 	r := v1.CreateTasksRequest{Tasks: []v1.CreateTasksItem{}}
 	for _, i := range numbers {
 		r.Tasks = append(r.Tasks, tasks[i])
 	}
-	answer, err := post[v1.CreateTasksResponse](ctx, c, "/v1/tasks:batch", r)
+	k := &call{method: http.MethodPost, path: "/v1/tasks:batch", query: c.scoped(nil), in: r, trace: trace}
+	answer, err := invoke[v1.CreateTasksResponse](ctx, c, k)
 	if err != nil {
 		return err
 	}

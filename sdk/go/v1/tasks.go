@@ -155,7 +155,9 @@ type TaskEnvelope struct {
 	Resources json.RawMessage `json:"resources"`
 	// EnqueuedAt is when this attempt was handed out.
 	EnqueuedAt Time `json:"enqueuedAt"`
-	Deadline   Time `json:"deadline"`
+	// ReadyAt is since when the task could be claimed; absent if it was pushed, or if the claim was repeated.
+	ReadyAt  Time `json:"readyAt,omitzero"`
+	Deadline Time `json:"deadline"`
 	// CallbackBaseURL is where the callbacks go: POST {callbackBaseUrl}/v1/tasks/{taskId}/heartbeat and so on.
 	CallbackBaseURL string `json:"callbackBaseUrl"`
 	// TaskToken is the bearer token of this very attempt.

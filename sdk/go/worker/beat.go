@@ -179,7 +179,6 @@ func (w *Worker) applyBeat(s *session, a *v1.WorkerHeartbeatResponse, sent time.
 	}
 	for key, e := range w.inventory {
 		if l, isLost := lost[key]; e.attempt != nil && isLost {
-			w.set.log.Warn("Task "+l.TaskID+" is lost", "taskId", l.TaskID, "attempt", l.Attempt, "error", l.Error)
 			e.attempt.Lost(l.Error, "")
 		} else if e.attempt != nil && e.extendedBy == w.beats {
 			e.attempt.Accepted(sent, s.timeout, e.version)

@@ -149,7 +149,7 @@ func BenchmarkTenThousandTracked(b *testing.B) {
 	const n = 10_000
 	addr := startServer(b)
 	counts := &beatCounter{}
-	c, err := client.New("http://"+addr, client.Token("control"), client.Measure(counts))
+	c, err := client.New("http://"+addr, client.Token("control"), client.Measure(client.Metrics{Beat: counts.beat}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -184,16 +184,13 @@ func BenchmarkTenThousandTracked(b *testing.B) {
 
 // beatCounter counts beats that were accepted, and the requests that brought them.
 type beatCounter struct {
-	client.Metrics
 	requests, beats atomic.Int64
 }
 
-func (c *beatCounter) Beat(_ string, attempts int, _ time.Duration) {
+func (c *beatCounter) beat(_ string, attempts int, _ time.Duration) {
 	c.requests.Add(1)
 	c.beats.Add(int64(attempts))
 }
-
-func (c *beatCounter) LeaseLeft(float64) {}
 
 func (c *beatCounter) await(b *testing.B, beats int64) {
 	for until := time.Now().Add(time.Minute + time.Duration(b.N)*10*time.Second); c.beats.Load() < beats; time.Sleep(10 * time.Millisecond) {

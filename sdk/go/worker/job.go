@@ -22,13 +22,15 @@ type job struct {
 	settled  chan struct{}                  // closed when its completion has ended, or was omitted
 	ctx      context.Context                // of the handler, once it runs
 	kept     atomic.Bool                    // it is not completed, and stays in the inventory
+	began    time.Time                      // when it was tracked
+	measured atomic.Bool                    // its end
 }
 
 // run runs the task until its handler has returned; the job keeps its place until then.
 func (j *job) run(doing context.Context) {
 	defer j.leave()
 	w := j.worker
-	ctx, a, err := w.client.Track(doing, j.envelope, beats.Client.HeldBy(holder{w}).(client.TrackOption))
+	ctx, a, err := w.client.Track(doing, j.envelope, beats.Client.HeldBy(holder{w}).(client.TrackOption), client.OnEnd(j.lost))
 	if err != nil && doing.Err() != nil {
 		w.set.log.Info("A task that was claimed is not begun, since the worker stops", "taskId", j.envelope.TaskID, "attempt", j.envelope.Attempt)
 		return
@@ -43,7 +45,11 @@ func (j *job) run(doing context.Context) {
 			a.Abandon()
 		}
 	}()
+	j.began = w.clock.Now()
 	j.attempt.Store(a)
+	if j.envelope.Attempt > 1 {
+		w.set.log.Info("A task is tried again", j.named()...)
+	}
 	if w.keepWhere(j, func() bool { return w.gaveBack }) {
 		return
 	}
@@ -66,6 +72,45 @@ func (j *job) run(doing context.Context) {
 	}
 	j.settle(output, err, nil)
 	<-j.settled // before that the attempt must not be released
+}
+
+// lost logs that the attempt is not the worker's any more.
+func (j *job) lost(cause error) {
+	if !errors.As(cause, new(client.Cancelled)) {
+		j.worker.set.log.Warn("Task "+j.envelope.TaskID+" is lost", j.named("error", cause)...)
+	}
+}
+
+// named returns fields of the log that name the attempt, and others.
+func (j *job) named(more ...any) []any {
+	named := []any{"taskId", j.envelope.TaskID, "attempt", j.envelope.Attempt}
+	if j.envelope.Type != nil {
+		named = append(named, "type", *j.envelope.Type)
+	}
+	return append(named, more...)
+}
+
+// measure reports the end of the attempt, once.
+func (j *job) measure(outcome v1.Outcome, willRetry bool, now time.Time) {
+	if j.measured.Swap(true) {
+		return
+	}
+	e := client.AttemptEnd{Attempt: j.envelope.Attempt, Outcome: outcome, WillRetry: willRetry, Duration: now.Sub(j.began)}
+	if j.envelope.Type != nil {
+		e.Type = *j.envelope.Type
+	}
+	if j.envelope.Queue != nil {
+		e.Queue = *j.envelope.Queue
+	}
+	if ready := j.envelope.ReadyAt; !ready.IsZero() {
+		wait := max(0, j.envelope.EnqueuedAt.Sub(ready.Time))
+		e.QueueWait = &wait
+	}
+	if first := beats.Client.FirstAnswer(j.attempt.Load()); !first.IsZero() {
+		after := max(0, first.Sub(j.began))
+		e.FirstHeartbeat = &after
+	}
+	j.worker.client.Metrics().Ended(e)
 }
 
 // leave frees the place.
@@ -146,6 +191,7 @@ func (j *job) settle(output any, err error, first func()) {
 	}
 	defer close(j.settled)
 	w := j.worker
+	now := w.clock.Now()
 	if w.keepWhere(j, func() bool {
 		keep := w.gaveBack || (err != nil && j.stopping())
 		if !keep {
@@ -153,38 +199,45 @@ func (j *job) settle(output any, err error, first func()) {
 		}
 		return keep
 	}) {
-		w.set.log.Info("A task is given back, since the worker stops", "taskId", a.TaskID(), "attempt", a.Number(), "error", err)
+		w.set.log.Info("A task is given back, since the worker stops", j.named("error", err)...)
+		j.measure(client.OutcomeReturned, false, now)
 		return
 	}
 	if first != nil {
 		first()
 	}
 	answer, err, refused := complete(a, output, err)
-	w.settled(a, refused)
-	if refused != nil {
-		w.set.log.Warn("The end of a task was not accepted", "taskId", a.TaskID(), "attempt", a.Number(), "error", refused, "failure", err)
+	if returned := w.settled(a, refused); refused != nil {
+		w.set.log.Warn("The end of a task was not accepted", j.named("error", refused, "failure", err)...)
+		outcome := client.OutcomeLost
+		if returned {
+			outcome = client.OutcomeReturned
+		}
+		j.measure(outcome, false, now)
 		return
 	}
+	j.measure(v1.Outcome(answer.FinalState), answer.WillRetry, now)
 	w.count(answer.FinalState)
-	if answer.FinalState == v1.Failed {
-		w.set.log.Warn("A task has failed", "taskId", a.TaskID(), "attempt", a.Number(), "error", err,
-			"willRetry", answer.WillRetry)
-		return
-	}
-	if w.set.log.Enabled(context.Background(), slog.LevelDebug) {
-		w.set.log.Debug("A task has ended", "taskId", a.TaskID(), "attempt", a.Number(), "state", answer.FinalState)
+	switch {
+	case answer.FinalState == v1.Failed && answer.WillRetry:
+		w.set.log.Warn("A task has failed and will be retried", j.named("error", err)...)
+	case answer.FinalState == v1.Failed:
+		w.set.log.Error("A task has failed and will not be retried", j.named("error", err)...)
+	case w.set.log.Enabled(context.Background(), slog.LevelDebug):
+		w.set.log.Debug("A task has ended", j.named("state", answer.FinalState)...)
 	}
 }
 
 // settled records the end of a completion; err is why it was not accepted. A task whose completion the stop cut off is given back.
-func (w *Worker) settled(a *client.Attempt, err error) {
+func (w *Worker) settled(a *client.Attempt, err error) (givenBack bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.completing--
-	if w.life.Err() != nil && client.MayRetry(err) {
+	if givenBack = w.life.Err() != nil && client.MayRetry(err); givenBack {
 		w.cut = append(w.cut, a.TaskID())
 	}
 	w.waiters.wake()
+	return givenBack
 }
 
 // complete completes an attempt; failure is the handler's error, which the output may also be.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,7 +136,13 @@ func (w *Worker) giveBack() {
 	w.mu.Lock()
 	w.gaveBack = true
 	w.set.log.Warn("The hard stop has come", "active", len(w.jobs))
+	left := slices.Collect(maps.Keys(w.jobs))
 	w.mu.Unlock()
+	for _, j := range left {
+		if j.attempt.Load() != nil && !j.settling.Load() {
+			j.measure(client.OutcomeReturned, false, w.clock.Now())
+		}
+	}
 	late := make(chan struct{})
 	defer w.clock.AfterFunc(lastWait, func() { close(late) })()
 	w.await(func() bool { return w.completing == 0 }, nil, late)

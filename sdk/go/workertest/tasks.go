@@ -23,6 +23,7 @@ type task struct {
 	answer          v1.CompletedResponse
 	last            *v1.Progress
 	readyAt         time.Time // until when it is not handed out; zero: it may be
+	since           time.Time // since when it may be handed out
 }
 
 // Task is the state of a task.
@@ -91,7 +92,7 @@ func (s *Server) enqueue(r v1.CreateTaskRequest) *task {
 		t.readyAt = now.Add(msOr(r.DelayMs, 0))
 	}
 	if !t.readyAt.After(now) {
-		t.State, t.readyAt = v1.Queued, time.Time{}
+		t.State, t.readyAt, t.since = v1.Queued, time.Time{}, now
 	}
 	s.queued = append(s.queued, t)
 	s.change()
@@ -213,7 +214,7 @@ func (s *Server) sweep() {
 	}
 	for _, t := range s.queued {
 		if !t.readyAt.IsZero() && !t.readyAt.After(now) {
-			t.State, t.readyAt = v1.Queued, time.Time{}
+			t.State, t.readyAt, t.since = v1.Queued, time.Time{}, t.readyAt
 			s.change()
 		}
 	}
@@ -235,7 +236,7 @@ func (s *Server) lose(t *task, reason string) {
 		s.finish(t, v1.Failed, reason)
 		return
 	}
-	t.State, t.Reason = v1.Queued, reason
+	t.State, t.Reason, t.since = v1.Queued, reason, s.time.Now()
 	s.queued = append(s.queued, t)
 	s.change()
 }

@@ -1,6 +1,7 @@
 package workertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -340,7 +341,9 @@ func (s *Server) handOut(w *fakeWorker, claim string, types []string, most int) 
 		s.queued = slices.DeleteFunc(s.queued, func(q *task) bool { return q == t })
 		s.dispatch(t, w.WorkerID)
 		s.claims[key] = append(s.claims[key], t.TaskID)
-		out.Tasks = append(out.Tasks, *s.envelope(t))
+		e := s.envelope(t)
+		e.ReadyAt = v1.At(t.since)
+		out.Tasks = append(out.Tasks, *e)
 	}
 	return out
 }
@@ -352,7 +355,7 @@ func (s *Server) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep()
-	reply, bad := s.route(ctx, r.Method, parts, token, body)
+	reply, bad := s.route(ctx, r, parts, token, body)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -368,7 +371,7 @@ func (s *Server) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return nil
 }
 
-func (s *Server) route(ctx context.Context, method string, parts []string, token string, body []byte) (any, *refuse) {
+func (s *Server) route(ctx context.Context, r *http.Request, parts []string, token string, body []byte) (any, *refuse) {
 	what := parts[0]
 	id := ""
 	if len(parts) > 1 {
@@ -377,7 +380,7 @@ func (s *Server) route(ctx context.Context, method string, parts []string, token
 	if len(parts) == 3 {
 		what += "/" + parts[2]
 	}
-	switch method + " " + what {
+	switch r.Method + " " + what {
 	case "POST tasks/started":
 		return s.started(id, token, body)
 	case "POST tasks/heartbeat":
@@ -402,12 +405,12 @@ func (s *Server) route(ctx context.Context, method string, parts []string, token
 	case "POST queues/claim":
 		return s.claim(ctx, id, token, body)
 	case "POST tasks":
-		return s.createTask(token, body)
+		return s.createTask(token, r.Header.Get("Traceparent"), body)
 	}
-	return nil, refusal(http.StatusNotFound, v1.CodeNotFound, "workertest has no "+method+" "+what)
+	return nil, refusal(http.StatusNotFound, v1.CodeNotFound, "workertest has no "+r.Method+" "+what)
 }
 
-func (s *Server) createTask(token string, body []byte) (any, *refuse) {
+func (s *Server) createTask(token, trace string, body []byte) (any, *refuse) {
 	if token != Token {
 		return nil, errUnauthorized
 	}
@@ -415,6 +418,7 @@ func (s *Server) createTask(token string, body []byte) (any, *refuse) {
 	if bad != nil {
 		return nil, bad
 	}
+	r.Traceparent = cmp.Or(r.Traceparent, trace)
 	if r.Queue == "" {
 		t := s.create(r)
 		s.dispatch(t, "")

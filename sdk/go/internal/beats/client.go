@@ -2,6 +2,7 @@ package beats
 
 import (
 	"context"
+	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 )
@@ -15,6 +16,8 @@ var Client struct {
 	WithClock func(clock.Clock) (option any)
 	// HeldBy returns a client.TrackOption that leaves the heartbeats of an attempt to a worker.
 	HeldBy func(Holder) (trackOption any)
+	// FirstAnswer returns when a server first accepted a heartbeat of a *client.Attempt; zero: none was.
+	FirstAnswer func(attempt any) time.Time
 	// Heartbeat sends one heartbeat for each of the attempts that a worker holds, in separate requests; the worker lists them in
 	// its own heartbeats otherwise. It fails if any of them could not be stored now.
 	Heartbeat func(ctx context.Context, client any, all []Attempt) error

@@ -1937,6 +1937,8 @@ class TaskEnvelope(_TaskEnvelope, total=False):
 
     # The last progress that the previous attempt reported.
     lastProgress: Progress
+    # Since when the task could be claimed; absent if it was pushed, or if the claim was repeated.
+    readyAt: str
     # RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no separate limit.
     runTimeoutMs: int
     # The schedule that created the task; absent if none did.
