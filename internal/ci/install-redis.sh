@@ -55,12 +55,13 @@ if [ "${1-}" = node ] || [ "${1-}" = python ] || [ "${1-}" = ui ]; then
 fi
 if [ "${1-}" = python ]; then
   command -v python3 >/dev/null 2>&1 || install_package python3 python3 python3 python3
-  for module in build wheel setuptools venv; do
+  for module in build wheel setuptools venv prometheus_client; do
     # The packages are for the system's interpreter, not for those of pyenv and the like.
     system=/usr/bin/python3
     [ -x "$system" ] || system=python3
+    dashed=$(echo "$module" | tr _ -)
     "$system" -c "import $module, ensurepip" >/dev/null 2>&1 ||
-      install_package "python3-$module" "python3-$module" "py3-$module" "python@3.13"
+      install_package "python3-$dashed" "python3-$module" "py3-$dashed" "python@3.13"
   done
 fi
 if [ "${1-}" = lint ]; then

@@ -43,7 +43,8 @@ type With struct {
 	Workers       int      `json:"workers"`
 	Grace         int      `json:"grace"`
 	Drained       bool     `json:"drained"`
-	Starts        bool     `json:"starts"` // the server knows claims that start their tasks
+	Starts        bool     `json:"starts"`   // the server knows claims that start their tasks
+	Exchange      bool     `json:"exchange"` // it has exchanges, and says so
 }
 
 type Rhythm struct {

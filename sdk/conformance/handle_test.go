@@ -72,8 +72,11 @@ func now() v1.Time { return v1.At(time.Now()) }
 
 // It applies a request as a healthy server does.
 func (s *server) handle(ctx context.Context, x *exchange) *reply {
-	if x.call == "claim" {
+	switch x.call {
+	case "claim":
 		return s.handleClaim(ctx, x)
+	case "exchange":
+		return s.handleExchange(ctx, x)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,9 +140,14 @@ func (s *server) register(x *exchange) *reply {
 		w = &workerState{id: fmt.Sprintf("w%d", len(s.workers)+1), number: 1}
 		s.workers[w.id], s.registered[r.RegistrationID], s.current = w, w.id, w.id
 	}
+	var capabilities []string
+	if s.With.Exchange {
+		capabilities = []string{"exchange"}
+	}
 	return &reply{status: http.StatusCreated, body: v1.RegisterWorkerResponse{
 		WorkerID: w.id, MachineID: "m", WorkerToken: w.token(), TokenExpiresAt: v1.At(time.Now().Add(time.Hour)),
 		HeartbeatIntervalMs: s.Worker.IntervalMs, HeartbeatTimeoutMs: s.Worker.TimeoutMs, ShouldDrain: s.drained,
+		Capabilities: capabilities,
 	}}
 }
 

@@ -41,6 +41,8 @@ func (s *server) arrive(x *exchange) {
 		s.listsAll(x)
 		s.keepsDeltas(x)
 		s.isSilentOf(x)
+	case "exchange":
+		s.beatsAlone(x)
 	case "heartbeat", "heartbeats":
 		s.isSilentOf(x)
 	case "completed":
@@ -94,7 +96,7 @@ func (s *server) usesNewToken(x *exchange) {
 // staleOf counts the requests with the token before the newest one, after the newest was sent.
 func (s *server) staleOf(w *workerState) (n int) {
 	for _, x := range s.exchanges {
-		if x.at.After(w.renewedAt) && x.token == (&workerState{id: w.id, number: w.number - 1}).token() {
+		if x.within == nil && x.at.After(w.renewedAt) && x.token == (&workerState{id: w.id, number: w.number - 1}).token() {
 			n++
 		}
 	}
@@ -150,7 +152,7 @@ func (s *server) isNotGreedy(x *exchange) {
 	}
 }
 
-// beatsAlone holds that there is one beat under way at a time.
+// beatsAlone holds that there is one beat, and one exchange, under way at a time.
 func (s *server) beatsAlone(x *exchange) {
 	old := s.before(x)
 	if old == nil || old.known() || old.worker != x.worker {
@@ -159,7 +161,7 @@ func (s *server) beatsAlone(x *exchange) {
 	select {
 	case <-old.clientDone:
 	default:
-		s.violate("two beats of a worker are under way at a time")
+		s.violate("two calls of %s of a worker are under way at a time", x.call)
 	}
 }
 
@@ -244,6 +246,10 @@ func (s *server) repeatsCompletion(x *exchange) {
 	if t == nil {
 		s.violate("a completion is of task %s, which was not handed out", x.task)
 		return
+	}
+	s.sharesOnce(x)
+	if t.missed > 2 && !t.completing { // one may have been under way when the task was claimed
+		s.violate("%d inventories in a row leave out task %s before its completion was sent", t.missed, t.id)
 	}
 	if t.arrived++; t.arrived > 1 && !bytes.Equal(t.completion, x.body) {
 		s.violate("the completion of task %s is repeated as another: %s, then %s", t.id, t.completion, x.body)

@@ -27,6 +27,9 @@ type exchange struct {
 	body   []byte
 	rule   *Rule // nil: the server answers as it should
 
+	entries []*exchange // of an exchange, which has several completions
+	within  *exchange   // the exchange that it is an entry of; nil: it was sent alone
+
 	at         time.Time
 	clientDone <-chan struct{} // closed when the client no longer waits
 	answered   time.Time       // zero: it was not
@@ -129,6 +132,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.arrive(x)
 	x.rule = s.ruleFor(x)
 	s.exchanges = append(s.exchanges, x)
+	if x.call == "exchange" {
+		s.split(x)
+	}
 	s.change()
 	s.mu.Unlock()
 	a := s.respond(r.Context(), x)
@@ -153,6 +159,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.answered, x.status = time.Now(), a.status
 	s.depart(x, a)
+	s.settle(x, a)
 	_, _ = w.Write(text)
 	if f, ok := w.(http.Flusher); ok {
 		f.Flush()
@@ -264,10 +271,10 @@ func read(r *http.Request, body []byte) *exchange {
 		return ""
 	}
 	var named struct {
-		Heartbeats, Tasks []struct{ TaskID string }
+		Heartbeats, Tasks, Completed []struct{ TaskID string }
 	}
 	_ = json.Unmarshal(body, &named) // the contract check reports what is wrong with it
-	for _, item := range append(named.Heartbeats, named.Tasks...) {
+	for _, item := range slices.Concat(named.Heartbeats, named.Tasks, named.Completed) {
 		x.names = append(x.names, item.TaskID)
 	}
 	switch at(1) {

@@ -292,21 +292,25 @@ func noDelay(c *call) (*reply, error) {
 }
 
 func oneByOne(c *call) (*reply, error) {
+	items, of := "heartbeats", "results"
+	if c.kind == "exchange" {
+		items, of = "completed", "completed"
+	}
 	var all *reply
 	var results []any
-	for _, item := range list(c.in, "heartbeats") {
-		c.in["heartbeats"] = []any{item}
+	for _, item := range list(c.in, items) {
+		c.in[items] = []any{item}
 		a, err := c.send()
 		if err != nil || a.status != http.StatusOK {
 			return a, err
 		}
-		got, _ := a.out["results"].([]any)
+		got, _ := a.out[of].([]any)
 		all, results = a, append(results, got...)
 	}
 	if all == nil {
 		return c.send()
 	}
-	all.out["results"] = results
+	all.out[of] = results
 	return all, nil
 }
 
@@ -381,11 +385,11 @@ func allTypes(c *call) (*reply, error) {
 	return c.send()
 }
 
-// noItemRetry takes each refusal of a creation among many for final.
+// noItemRetry takes each refusal of a creation or a completion among many for final.
 func noItemRetry(c *call) (*reply, error) {
 	a, err := c.send()
-	if err == nil && c.kind == "tasks:batch" {
-		for _, item := range list(a.out, "results") {
+	if err == nil && (c.kind == "tasks:batch" || c.kind == "exchange") {
+		for _, item := range append(list(a.out, "results"), list(a.out, "completed")...) {
 			if item["status"] == float64(http.StatusServiceUnavailable) {
 				item["status"], item["error"] = http.StatusBadRequest, "invalid_request"
 			}

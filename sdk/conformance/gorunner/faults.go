@@ -85,6 +85,11 @@ var known = map[string]fault{
 	"late-to-list":            listsLate,
 	"noisy":                   noisy,
 	"starts-again":            startsAgain,
+	"always-exchanges":        alwaysExchanges,
+	"one-result":              oneResult,
+	"no-fallback":             noFallback,
+	"repeats-exchanges":       repeatsExchanges,
+	"workers-token":           workersToken,
 	"silent":                  nil, // main discards its log
 	"no-grace":                nil,
 	"strict":                  nil,

@@ -112,6 +112,9 @@ func TestTheEndOfEachAttemptIsReported(t *testing.T) {
 			if got := e.take(); got != c.want {
 				t.Errorf("%s: %s\nwant %s", name, got, c.want)
 			}
+			if lost := strings.Count(log.String()[before:], " is lost"); lost != map[string]int{"lost": 1}[name] {
+				t.Errorf("%s: the log says %d times that it is lost: %s", name, lost, log.String()[before:])
+			}
 			for _, text := range c.logged {
 				if !strings.Contains(log.String()[before:], text) {
 					t.Errorf("%s: no %q in %s", name, text, log.String()[before:])
@@ -161,6 +164,9 @@ func TestTheEndOfAnAttemptThatIsTriedAgain(t *testing.T) {
 				t.Errorf("no %q, or not once, in %s", line, log)
 			}
 		}
+		if strings.Count(log.String(), "A task is tried again") != 1 {
+			t.Errorf("the log has first attempts as tried again: %s", log)
+		}
 		lost := false
 		s.server.LoseAnswers(func(r *http.Request) error {
 			if lost || !strings.HasSuffix(r.URL.Path, "/claim") {
@@ -206,4 +212,16 @@ func TestTheEndOfAnAttemptThatIsGivenBack(t *testing.T) {
 			}
 		})
 	}
+	inBubble(t, func(t *testing.T) { // no server takes its completion before the hard stop
+		s, e, _ := measuredSite(t, worker.StopWithin(5*time.Second, 8*time.Second))
+		s.run(func(context.Context, *worker.Task) (any, error) { s.server.Down(); return nil, nil })
+		s.enqueue()
+		time.Sleep(time.Second)
+		if err := s.stop(); !errors.As(err, new(*worker.Unfinished)) {
+			t.Error(err)
+		}
+		if got := e.take(); got != "default/job 1: RETURNED after 0s, waited 0s" {
+			t.Error(got)
+		}
+	})
 }

@@ -137,6 +137,76 @@ class Creations(TestCase):
         self.assertEqual(web.requests[0].json(), json.loads('{"reason":{"to":{"mailbox":"a@b"},"copies":1}}'))
 
 
+class Traces(TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.sent: List[Any] = []  # the traceparent of each task, or that of the header
+        self.given: Any = []  # what the callable returns
+        self.server = Server()
+        self.addCleanup(self.server.__exit__)
+        self.server.intercept = self.answer
+        self.client = self.server.client(traceparent=self.current, tries=2)
+
+    def current(self) -> Any:
+        return self.given.pop(0)
+
+    def answer(self, request: Any) -> Any:
+        tasks: List[Any] = request.json().get("tasks", [])
+        for task in tasks or [request.json()]:
+            self.sent.append(task.get("traceparent") or request.headers.get("Traceparent"))
+        first = len(self.sent) == len(tasks)
+        results = [{"status": 503 if first and task["type"] == "again" else 201, "taskId": "t"} for task in tasks]
+        return (200, {"results": results}) if tasks else (201, {"taskId": "t"})
+
+    def trace(self, number: int, version: str = "00") -> str:
+        return f"{version}-{number:032x}-00f067aa0ba902b7-01"
+
+    def test_every_creation_without_one_gets_the_current_one(self) -> None:
+        client, mine = self.client, self.trace(9)
+        self.given = [self.trace(number) for number in range(1, 6)]
+        client.create_task()
+        client.create_task({"type": "t"})
+        client.dispatch({"type": "t"})
+        client.enqueue("q", "t")
+        client.create_tasks({"tasks": [{"type": "t"}, {"type": "t", "traceparent": mine}]})
+        self.assertEqual(self.sent, [self.trace(number) for number in range(1, 6)] + [mine])
+        del self.sent[:]
+        client.create_task({"traceparent": mine})
+        client.create_task(traceparent=mine)
+        client.enqueue("q", "t", traceparent=mine)
+        client.enqueue("q", "t", more={"traceparent": mine})
+        client.create_tasks({"tasks": [{"type": "t"}]}, traceparent=mine)
+        self.assertEqual(self.sent, [mine] * 5)
+
+    def test_each_task_of_a_batch_gets_its_own_and_keeps_it(self) -> None:
+        self.given = [self.trace(1), self.trace(2)]
+        tasks = [lubdub.NewTask("q", type) for type in ("t", "again")]
+        self.server.hand.run(lambda: list(self.client.enqueue_many(tasks)))
+        self.assertEqual(self.sent, [self.trace(1), self.trace(2), self.trace(2)])
+
+    def test_what_a_server_would_refuse_is_not_sent(self) -> None:
+        valid = [self.trace(1), self.trace(1, "01"), self.trace(1, "cc") + "-what-comes"]
+        self.given = [None, "", "x", self.trace(0), self.trace(1, "ff"), self.trace(1, "0A"), self.trace(1)[:-1]]
+        self.given += [self.trace(1) + "0", self.trace(1) + "-01", self.trace(1, "01") + "0", self.trace(1) + "\n"]
+        self.given += ["00-" + "1" * 32 + "-" + "0" * 16 + "-01", self.trace(1, "01") + "-" * 500]
+        count = len(self.given)
+        self.given += valid
+        for _ in range(count + len(valid)):
+            self.client.create_task()
+        self.assertEqual(self.sent, [None] * count + valid)
+
+    def test_an_error_is_logged_once_and_ignored(self) -> None:
+        with self.assertLogs("lubdub", "ERROR") as logs:
+            for _ in range(2):
+                self.client.create_task()  # with nothing to return, it fails
+            self.given = [7, self.trace(1)]
+            self.client.create_task()
+            self.client.create_task()
+        self.assertEqual(self.sent, [None, None, None, self.trace(1)])
+        self.assertEqual(len(logs.output), 1)
+        self.assertIn("IndexError", logs.output[0])
+
+
 class Scheduled(WorkerCase):
     def test_the_test_server_hands_out_a_task_when_its_time_has_come(self) -> None:
         at = datetime.datetime.fromtimestamp(self.server.clock.wall() + 20, datetime.timezone.utc)

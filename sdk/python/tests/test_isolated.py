@@ -26,14 +26,18 @@ PROGRAM = """
 import ctypes, sys
 import lubdub
 
-client = lubdub.Client(sys.argv[1], token="x")
+class Printed(lubdub.Metrics):
+    def ended(self, attempt):
+        print("ended:", attempt.outcome, attempt.will_retry, attempt.first_heartbeat, file=sys.stderr)
+
+client = lubdub.Client(sys.argv[1], token="x", metrics=Printed())
 worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=0.2, hard_stop=0.4, task_timeout=float(sys.argv[2]))
 
 @worker.handler("t")
 def hold_the_gil(task):
     task.checkpoint({"frame": 7})
     task.wait(0.1)  # the heartbeat process gets it
-    ctypes.PyDLL(None).usleep(600_000_000)
+    ctypes.PyDLL(None).read(0, ctypes.create_string_buffer(1), 1)  # until there is something to read
 
 worker.run()
 """
@@ -44,7 +48,7 @@ class Children(TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.changed = threading.Condition()
-        self.interval, self.refusing, self.expired = INTERVAL, False, False
+        self.interval, self.refusing, self.expired, self.over = INTERVAL, False, False, False
         self.web_server: WebServer = self.web(self.answer)
 
     def answer(self, request: ReceivedRequest) -> Answer:
@@ -55,6 +59,10 @@ class Children(TestCase):
         if self.expired and request.headers.get("authorization") == "Bearer y":
             return 401, {"error": "unauthorized"}, {}
         answer_body: Dict[str, Any] = {"acknowledged": True, "finalState": "SUCCEEDED"}
+        if request.path.endswith("/completed"):
+            if self.over:
+                return 409, {"error": "task_already_terminal", "state": "FAILED"}, {}
+            answer_body["finalState"] = request.json()["outcome"]
         if request.path == "/v1/heartbeats":
             answer_body["results"] = [
                 {"taskId": i["taskId"], "status": 200, "nextHeartbeatMs": INTERVAL}
@@ -96,10 +104,12 @@ class Children(TestCase):
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, self.web_server.url, str(task_timeout)],
             env=env,
+            stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert process.stderr is not None
+        assert process.stderr is not None and process.stdin is not None
+        self.addCleanup(process.stdin.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -131,6 +141,18 @@ class Children(TestCase):
         )
         self.ends_at_a_signal(process, "Task a, attempt 1, failed: .* it will not be retried")
         self.assertEqual(len(self.beats("/v1/tasks/a/completed")), 1)
+
+    def test_its_end_is_reported_when_it_no_longer_holds_the_gil(self) -> None:
+        process = self.run_program(0.3)
+        self.until("it is completed", lambda: self.beats("/v1/tasks/a/completed"))
+        self.over = True
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.write("x")
+        process.stdin.flush()
+        line = next(line for line in process.stderr if line.startswith("ended:"))
+        self.assertRegex(line, r"ended: FAILED False \d")
+        process.terminate()
+        self.assertEqual(process.wait(60), 0)
 
     def test_a_process_whose_handler_holds_the_gil_ends_at_the_hard_stop(self) -> None:
         process = self.run_program(0)
@@ -277,7 +299,10 @@ class Children(TestCase):
 
     def test_the_replacement_of_a_killed_child_continues_its_numbers_and_inventory(self) -> None:
         path = "/v1/workers/w/heartbeat"
-        client = lubdub.Client(self.web_server.url, token="x")
+        ends: List[lubdub.AttemptEnd] = []
+        metrics: Any = lubdub.Metrics()
+        metrics.ended = ends.append
+        client = lubdub.Client(self.web_server.url, token="x", metrics=metrics)
         worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=30, hard_stop=40)
         proceed = threading.Event()
         worker.handle("t", lambda task: proceed.wait(60))
@@ -297,6 +322,9 @@ class Children(TestCase):
             running.join(60)
         self.assertFalse(running.is_alive())
         client.close()
+        self.assertEqual([end.outcome for end in ends], ["SUCCEEDED"])
+        assert ends[0].first_heartbeat is not None
+        self.assertTrue(0 < ends[0].first_heartbeat < ends[0].duration, ends[0])
         bodies = [r.json() for r in self.beats(path)]
         begun = next(n for n, answer_body in enumerate(bodies) if answer_body.get("tasks"))
         ended = next(n for n, answer_body in enumerate(bodies) if answer_body["completedDelta"])

@@ -111,6 +111,44 @@ class Failures(Log):
         self.one("Task mine, attempt 1, failed: ValueError: no; it will not be retried")
 
 
+class Attempts(Log):
+    def test_a_further_attempt_and_its_loss_are_one_line_each(self) -> None:
+        def handler(task: Attempt) -> None:
+            if task.attempt == 1:
+                raise lubdub.Snooze(1)
+            task.wait(1000)
+
+        task = self.server.enqueue("t", taskId="a")
+        self.start(handler)
+        self.server.until("it runs again", lambda: self.lines("begins"))
+        self.one("INFO", "Attempt 2 of task a of type t begins")
+        self.server.supersede(task)
+        self.server.advance(60)
+        self.one("WARNING", "Task a of type t, attempt 2, is lost: a newer attempt took this one's place")
+        self.assertEqual(len(self.lines("begins")), 1)
+        self.assertEqual((len(self.lines("WARNING")), self.lines("ERROR")), (1, []))
+
+    def lost(self, cause: str) -> None:
+        self.server.until("it is lost", lambda: self.lines("is lost"))
+        self.server.advance(60)
+        self.one("WARNING", "Task a of type t, attempt 1, is lost: " + cause)
+        self.assertEqual(self.lines("ERROR"), [])
+
+    def test_a_loss_that_the_completion_reports(self) -> None:
+        answer = {"error": "attempt_mismatch", "expectedAttempt": 2}
+        self.server.intercept = lambda r: (409, answer) if r.path.endswith("/completed") else None
+        self.server.enqueue("t", taskId="a")
+        self.start()
+        self.lost("attempt 2 took this one's place")
+
+    def test_a_lease_that_has_ended(self) -> None:
+        task = self.server.enqueue("t", taskId="a")
+        self.start(lambda task: task.wait(1000), client={"lease": "strict"})
+        self.server.until("it runs", lambda: self.server.task(task).state == "RUNNING")
+        self.server.down()
+        self.lost("no heartbeat was accepted for 30")
+
+
 class Outages(Log):
     def check(self, seconds: float) -> None:
         self.one("No answer from Lubdub")

@@ -11,6 +11,7 @@ import time
 from typing import Dict, List, Tuple
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SYSTEM = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 VERSIONS = ["3.9", "3.10", "3.11", "3.12", "3.13"]
 
 
@@ -58,7 +59,8 @@ def main() -> int:
     node = os.path.join(HERE, "node_modules", "pyright", "index.js")
     if not sys.argv[1:]:
         jobs[:0] = [
-            ("pyright", ["node", node, "-p", "."]),
+            ("pyright", ["node", node, "-p", ".", "--pythonpath", SYSTEM]),  # which has prometheus_client
+            ("Prometheus", [SYSTEM, *unittest, "tests.prometheus"]),
             ("packages", [sys.executable, "-m", "unittest", "-b", "tests.package"]),
         ]
     failed = 0

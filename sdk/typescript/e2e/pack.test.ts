@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -51,6 +51,15 @@ const server = createServer(async (req, res) => {
   server.closeAllConnections();
   console.log(paths.at(-1)); // and the process exits, though the client was not closed
 });
+`;
+
+// With the packages that the adapters need, which are not installed with the SDK.
+const adapters = `import { activeTraceparent, traced } from 'lubdub/opentelemetry';
+import { prometheusMetrics } from 'lubdub/prometheus';
+import { register } from 'prom-client';
+prometheusMetrics().claimed('ok', 3);
+const output = await traced()(() => activeTraceparent())({ envelope: {} }, new AbortController().signal);
+console.log(output, (await register.metrics()).match(/claimed_tasks_total \\d+/)[0]);
 `;
 
 const typed = `import { ApiError, Client, hasCode, type Task, Worker } from 'lubdub';
@@ -117,6 +126,9 @@ test('the package is installed into an empty project, and works as ES module, fr
   }
   writeFileSync(join(dir, 'track.mjs'), tracks);
   assert.match(run(process.execPath, ['track.mjs']), /\/v1\/tasks\/t\/completed\n$/);
+  for (const name of ['@opentelemetry', 'prom-client']) symlinkSync(join(sdk, 'node_modules', name), join(dir, 'node_modules', name));
+  writeFileSync(join(dir, 'adapters.mjs'), adapters);
+  assert.equal(run(process.execPath, ['adapters.mjs']), 'undefined claimed_tasks_total 3\n');
   writeFileSync(join(dir, 'user.mts'), typed);
   const shown = examples();
   assert.ok(shown.length >= 4);

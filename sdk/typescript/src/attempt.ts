@@ -5,7 +5,7 @@ import { elapsed, type Moment, read } from './clock.js';
 import type { Context, Lease } from './context.js';
 import type { Endpoints } from './endpoints.js';
 import type { Exchange } from './exchange.js';
-import { type AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
+import { AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
 import { checkpointOf, completionOf, cutMessage, endingOf, Failure, meansStopped } from './failure.js';
 import type { AttemptListener, Hub } from './beats/hub.js';
@@ -32,6 +32,8 @@ export interface Holder {
   limits: { taskTimeoutMs: number; watchdogMs: number };
   /** Called when the attempt is reported as TIMEOUT, since its handler has not returned in time. */
   onReport(outcome: Promise<CompletedResponse>): void;
+  /** Called when the attempt is no longer ours. */
+  onLost(end: AttemptEnd): void;
   /** Ends all calls about the worker's attempts. */
   over: AbortSignal;
   /** Sends completions together. */
@@ -70,6 +72,7 @@ export class Attempt {
   #token: string;
   #expires: Expiry | undefined; // of the token
   #accepted: Moment;
+  #firstBeatAt: number | undefined;
   #phase: 'starting' | 'running' | 'ending' | 'over' = 'starting';
   #end: AttemptEnd | ClosedError | undefined; // why it is no longer ours
   #cancelled: Cancelled | undefined;
@@ -261,6 +264,11 @@ export class Attempt {
     return this.#cancelled !== undefined;
   }
 
+  /** @internal When a server had accepted its first heartbeat, by the monotonic clock; undefined: none was accepted. */
+  get firstBeatAt(): number | undefined {
+    return this.#firstBeatAt;
+  }
+
   /** @internal The client is closed. */
   shut(): void {
     this.#close(new ClosedError());
@@ -372,6 +380,7 @@ export class Attempt {
         return notice.answer ? this.#onReported!.resolve(notice.answer) : this.#onReported!.reject(errorOf(notice.failure!));
       case 'accepted':
         this.#timeoutMs = notice.timeoutMs;
+        this.#firstBeatAt ??= notice.at;
         if (notice.sent.mono > this.#accepted.mono) this.#accepted = notice.sent;
     }
   }
@@ -386,6 +395,7 @@ export class Attempt {
   #close(end: AttemptEnd | ClosedError): void {
     if (this.#end || this.#phase === 'over' || this.#phase === 'ending') return;
     this.#end = end;
+    if (end instanceof AttemptEnd) this.#holder?.onLost(end);
     this.#over.abort(end);
   }
 

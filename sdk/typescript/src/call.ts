@@ -33,6 +33,8 @@ export interface CallerOptions {
   allowHttp: boolean;
   timeoutMs: number;
   tries: number;
+  /** The W3C trace context for a task that is created without one. */
+  traceparent?: () => string | undefined;
 }
 
 /** The longest pause between two tries, in ms. */

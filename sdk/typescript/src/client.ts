@@ -11,6 +11,7 @@ import { OutputError, permanent } from './failure.js';
 import { Hub } from './beats/hub.js';
 import { guarded, type Logger, type Metrics, plain } from './metrics.js';
 import { ChangingToken, FixedToken, tokenOfFile, type TokenSource } from './token.js';
+import { traceparentOf } from './traceparent.js';
 import { checkProxy, type Connecting, type Fetch, nodeTransport, proxyOfEnvironment } from './transport.js';
 import type { CompletedResponse, TaskEnvelope } from './types.js';
 import { version } from './version.js';
@@ -52,6 +53,11 @@ export interface ClientOptions {
   /** Receives log messages; by default they go to standard error, without debug lines. */
   logger?: Logger;
   metrics?: Metrics;
+  /**
+   * Called for each task that is created without a trace context: returns the W3C traceparent that the task gets, if it is valid, such as
+   * activeTraceparent of lubdub/opentelemetry.
+   */
+  traceparent?: () => string | undefined;
   /** The clock; for tests. Heartbeats are then sent from the program's main thread. */
   clock?: Clock;
 }
@@ -83,6 +89,7 @@ export class Client extends AllCalls implements Context {
     const own = options.fetch ? undefined : nodeTransport(set.travel.connecting);
     const clock = options.clock ?? machineClock;
     const { agent, allowHttp, timeoutMs } = set.travel;
+    const log = guarded(options.logger ?? plain);
     const caller = new Caller({
       base: set.base,
       token: set.token,
@@ -92,11 +99,12 @@ export class Client extends AllCalls implements Context {
       allowHttp,
       timeoutMs,
       tries: options.tries ?? 4,
+      traceparent: options.traceparent && traceparentOf(options.traceparent, log),
     });
     super(caller, { tenantId: options.tenantId, workspaceId: options.workspaceId });
     this.travel = set.travel;
     this.clock = clock;
-    this.log = guarded(options.logger ?? plain);
+    this.log = log;
     this.metrics = guarded(options.metrics ?? {});
     this.lease = options.lease ?? 'patient';
     this.hub = new Hub(this, options.beats === 'inline' || options.fetch !== undefined || options.clock !== undefined);

@@ -25,7 +25,8 @@ export class Lost extends AttemptEnd {
   /** The reason, such as TERMINATED. */
   readonly reason: string;
   constructor(state = '', reason = '') {
-    super(`lubdub: the attempt is no longer ours: ${state} ${reason}`.trimEnd());
+    const why = `${state} ${reason}`.trim();
+    super('lubdub: the attempt is no longer ours' + (why && ': ' + why));
     this.state = state;
     this.reason = reason;
   }
@@ -48,7 +49,7 @@ export class Expired extends AttemptEnd {
   /** The reason, such as HEARTBEAT_TIMEOUT. */
   readonly reason: string;
   constructor(reason = '') {
-    super('lubdub: the attempt was ended: ' + reason);
+    super('lubdub: the attempt was ended' + (reason && ': ' + reason));
     this.reason = reason;
   }
 }

@@ -18,7 +18,7 @@ export {
 export type { EnqueuedTask, NewTask } from './enqueue.js';
 export { EventStream, type EventsOptions } from './events.js';
 export { categorize, Failure, type FailureOptions, OutputError, permanent, retryAfter, Snooze } from './failure.js';
-export type { Logger, Metrics } from './metrics.js';
+export type { EndedAttempt, Logger, Metrics } from './metrics.js';
 export type { components, operations, paths } from './openapi.js';
 export { type ResultOptions, TaskFailed } from './results.js';
 export type { Answer, Fetch, RequestInit } from './transport.js';

@@ -1,3 +1,5 @@
+import type { CompletedResponse } from './types.js';
+
 /** Receives events to count; connect it to your metrics library. All methods are optional, and errors in them are ignored. */
 export interface Metrics {
   /** A heartbeat request: ok, refused or unanswered; for how many attempts, and its duration. */
@@ -12,6 +14,26 @@ export interface Metrics {
   claimed?(result: 'ok' | 'refused' | 'unanswered', tasks: number): void;
   /** How many tasks a worker is running. */
   running?(n: number): void;
+  /** An attempt is over that a worker has begun. */
+  ended?(attempt: EndedAttempt): void;
+}
+
+/** How an attempt of a worker has ended, and its times in ms. */
+export interface EndedAttempt {
+  /** The task's type; empty if it has none, or one for which the worker has no handler. */
+  type: string;
+  queue: string;
+  /** The number of the attempt, counted from 1. */
+  attempt: number;
+  /** LOST: the attempt was no longer the worker's. RETURNED: it was returned to its queue, since the worker stops. */
+  outcome: CompletedResponse['finalState'] | 'LOST' | 'RETURNED';
+  willRetry: boolean;
+  /** From when the handler began until it returned; or until now, if the attempt is over before that. */
+  durationMs: number;
+  /** How long the task could be claimed before this attempt; undefined: unknown. */
+  queueWaitMs: number | undefined;
+  /** From the begin of the attempt until a server had accepted a heartbeat of it; undefined: none was accepted. */
+  firstHeartbeatMs: number | undefined;
 }
 
 /** A logger, with the methods of console. */

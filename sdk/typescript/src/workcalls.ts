@@ -88,7 +88,13 @@ export abstract class WorkCalls extends ControlCalls {
   createTask(task: CreateTaskRequest, options?: CreateOptions): Promise<TaskEnvelope | Task> {
     const headers: Record<string, string> = { 'Idempotency-Key': options?.idempotencyKey || randomUUID() };
     if (options?.traceparent) headers['Traceparent'] = options.traceparent;
-    return this.send({ method: 'POST', path: '/v1/tasks', headers }, task, options);
+    return this.send({ method: 'POST', path: '/v1/tasks', headers }, options?.traceparent ? task : this.#traced(task), options);
+  }
+
+  /** Adds the client's trace context to a task that has none. */
+  #traced<T extends { traceparent?: string | null }>(task: T): T {
+    const traceparent = task.traceparent || this.caller.set.traceparent?.();
+    return traceparent ? { ...task, traceparent } : task;
   }
 
   /**
@@ -96,7 +102,7 @@ export abstract class WorkCalls extends ControlCalls {
    * answered 503 or 429 are created again, as often as the client's tries allow.
    */
   async createTasks(tasks: readonly CreateTasksItem[], options?: CallOptions): Promise<CreatedTask[]> {
-    const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey || randomUUID() }));
+    const keyed = tasks.map((task) => ({ ...this.#traced(task), idempotencyKey: task.idempotencyKey || randomUUID() }));
     const created: CreatedTask[] = [];
     const { tries, clock } = this.caller.set;
     for (let n = 0, left = keyed.map((_, i) => i); ; n++) {

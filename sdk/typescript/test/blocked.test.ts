@@ -20,6 +20,9 @@ test('tasks claimed while the event loop is blocked are in the inventory at once
   await until(() => ['first', 'second', 'third'].every((id) => server.isOver(id)));
   worker.child.kill('SIGTERM');
   assert.equal(await worker.ended, 0);
+  const [end] = worker.lines.filter((line) => line.startsWith('ended '));
+  const { firstHeartbeatMs, durationMs } = JSON.parse(end!.slice(6)) as { firstHeartbeatMs: number; durationMs: number };
+  assert.ok(firstHeartbeatMs < durationMs, `${firstHeartbeatMs} is a time of the blocked event loop; the handler took ${durationMs} ms`);
   assert.deepEqual(
     ['first', 'second', 'third'].map((id) => server.task(id).attempt),
     [1, 1, 1],

@@ -1,16 +1,18 @@
-import { Client, type Handler, Worker, type WorkerOptions } from 'lubdub';
+import { Client, type ClientOptions, type Handler, Worker, type WorkerOptions } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 
-export async function site(handler: Handler, options: WorkerOptions = {}) {
+export async function site(handler: Handler, options: WorkerOptions = {}, more: ClientOptions = {}) {
   const server = new FakeServer();
   const lines: string[] = [];
+  const logged: Record<string, unknown>[] = []; // the same with their fields
   const extended: number[] = []; // leases, by each heartbeat
   const note = (level: string) => (message: string, fields?: object) => {
     lines.push(`${level} ${message}`);
+    logged.push({ level, message, ...fields });
     if (fields && 'extended' in fields) extended.push(Number(fields.extended));
   };
   const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
-  const client = options.client ?? new Client(server.url, { ...server.options(), logger });
+  const client = options.client ?? new Client(server.url, { ...server.options(), logger, ...more });
   const worker = new Worker('default', { client, logger, ...options });
   worker.handle('work', handler);
   const running = worker.run();
@@ -38,7 +40,7 @@ export async function site(handler: Handler, options: WorkerOptions = {}) {
             tasks: { taskId: string }[];
           },
       );
-  return { server, client, worker, lines, extended, over, stop, beats };
+  return { server, client, worker, lines, logged, extended, over, stop, beats };
 }
 
 export function untilEnded(signal: AbortSignal): Promise<void> {

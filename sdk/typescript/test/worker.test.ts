@@ -285,8 +285,8 @@ test('a failure logs one line, and so do the beginning and the end of an outage'
   for (const taskId of ['fine', 'bad', 'again']) server.enqueue({ type: 'work', taskId });
   await server.until('they are over', () => server.isOver('bad') && server.isOver('fine') && worker.activeCount === 0);
   assert.deepEqual(written.filter((line) => /fine|bad|again/.test(line)).sort(), [
-    'error: A task failed and will not be retried taskId="bad" attempt=1 error="bad is broken"',
-    'warn: A task failed and will be retried taskId="again" attempt=1 error="again is broken"',
+    'error: A task failed and will not be retried taskId="bad" type="work" attempt=1 error="bad is broken"',
+    'warn: A task failed and will be retried taskId="again" type="work" attempt=1 error="again is broken"',
   ]);
   for (const fall of [() => server.down(), () => server.unavailable(1000)]) {
     written.length = 0;

@@ -36,7 +36,7 @@ from .errors import (
     may_retry,
 )
 from .failures import Failure, Permanent, RetryAfter, Snooze, Stopped
-from .metrics import Metrics
+from .metrics import AttemptEnd, Metrics
 from .track import Tracking
 from .worker import Unfinished, Worker
 from .webhooks import Verifier, WebhookError, WebhookMessage
@@ -45,6 +45,7 @@ __all__ = [
     "AnswerError",
     "ApiError",
     "Attempt",
+    "AttemptEnd",
     "Cancelled",
     "Client",
     "ClientClosed",

@@ -179,11 +179,13 @@ class Limits:
             **({"workerId": session.worker_id} if session is not None else {}),
         }
         call = Call("POST", path_of("/v1/tasks/{}/completed", (entry.task_id,)), body=write(body), token=entry.token)
+        answer: Dict[str, Any] = {}
         try:
             if entry.unsent:
                 with contextlib.suppress(ApiError):  # the completion has the same answer if the attempt is over
                     self.persist(last_beat(entry, entry.token), entry, session)
-            then = retry_of(self.persist(call, entry, session))
+            answer = self.persist(call, entry, session)
+            then = retry_of(answer)
         except LubdubError as error:
             then = f"its completion was not accepted: {error}"
         self.beats.settled(entry.key)
@@ -192,7 +194,7 @@ class Limits:
                 "on": "lost",
                 "key": entry.key,
                 "code": "task_already_terminal",
-                "fields": {"state": "FAILED", "reason": "TIMEOUT"},
+                "fields": {"state": "FAILED", "reason": "TIMEOUT", "answer": answer},
             }
         )
         print(

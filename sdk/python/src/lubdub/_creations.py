@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import logging
+import re
 import uuid
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union, cast
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union, cast
 
 from . import types as t
 from ._answers import objects, seconds
@@ -19,6 +20,10 @@ from .errors import MAX_RETRY_AFTER, AnswerError, ConfigurationError, LubdubErro
 # Bounds of a batch; the server accepts 1,000 creations and 4 MiB.
 MAX_TASKS = 1000
 MAX_BYTES = 2 << 20
+# A traceparent that a server accepts.
+TRACEPARENT = re.compile(
+    "(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.{0,456})?", re.DOTALL
+)
 
 
 class NewTask(NamedTuple):
@@ -83,6 +88,34 @@ class Creations(Calls):
 
     caller: Caller
     log: logging.Logger
+    traceparent: Optional[Callable[[], Optional[str]]]
+    _trace_failed = False
+
+    def create_task(
+        self,
+        body: Optional[t.CreateTaskRequest] = None,
+        *,
+        idempotency_key: Optional[str] = None,
+        traceparent: Optional[str] = None,
+    ) -> Union[t.TaskEnvelope, t.Task]:
+        """Creates a task. Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller delivers
+        to a worker. With a queue the task waits, QUEUED, or SCHEDULED until its runAt or for its delayMs. Roles: submitter, dispatcher,
+        admin."""
+        item = cast(t.CreateTaskRequest, self._traced(body or {}, traceparent))
+        return super().create_task(item, idempotency_key=idempotency_key, traceparent=traceparent)
+
+    def _traced(self, item: Mapping[str, Any], given: Optional[str]) -> Dict[str, Any]:
+        """A creation with the current trace context, unless it has one. Tracing that fails must not make the creation fail."""
+        if self.traceparent is None or given or item.get("traceparent"):
+            return {**item}
+        try:
+            found = self.traceparent()
+            return {**item, "traceparent": found} if found and TRACEPARENT.fullmatch(found) else {**item}
+        except Exception:
+            if not self._trace_failed:
+                self._trace_failed = True
+                self.log.exception("traceparent failed; tasks are created without trace context")
+            return {**item}
 
     def create_tasks(
         self,
@@ -94,7 +127,8 @@ class Creations(Calls):
         are safe. Items that are answered 429 or 503 are created again, as often as the client's tries allow. created() turns a result into
         an envelope or a task, or raises its error."""
         tasks: List[Any] = [
-            {**one, "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex} for one in body["tasks"]
+            {**self._traced(one, traceparent), "idempotencyKey": one.get("idempotencyKey") or uuid.uuid4().hex}
+            for one in body["tasks"]
         ]
         answer = super().create_tasks(cast(t.CreateTasksRequest, {**body, "tasks": tasks}), traceparent=traceparent)
         results = objects(answer.get("results"))

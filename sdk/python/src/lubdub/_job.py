@@ -9,15 +9,17 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 from . import _exit
-from ._answers import seconds
+from ._answers import seconds, seconds_between, text
 from ._beats import key_of
 from ._clock import Event, Timer
-from ._log import log_failure, retry_of
+from ._log import log_failure, of_type, retry_of
+from ._tracking import guarded
 from ._workerstate import WorkerState
 from .attempt import Attempt
 from .ends import Cancelled, End, Stopping, Stuck, TaskTimeout
 from .errors import EndedError, LubdubError, OutputError, may_retry
 from .failures import Failure, explained
+from .metrics import AttemptEnd
 
 TASK_TIMEOUT = 300.0  # seconds that a task may take if neither it nor the worker sets a limit
 ENDING_LIMIT = 10.0  # seconds that a handler may continue after its end before a warning is logged
@@ -39,6 +41,8 @@ class Job:
         self.done = Event(runner.clock)  # set once it is settled
         self.timers: List[Timer] = []
         self.ended = False
+        self.began = 0.0  # when the start was confirmed
+        self.measured = False
 
     def run(self) -> None:
         """Runs the task."""
@@ -56,6 +60,7 @@ class Job:
                 timer.cancel()
             if self.attempt is not None:
                 self.attempt.abandon()  # no effect on an attempt that is returned to the queue
+                self.measure()
             self.on_end(self)
 
     def begin(self) -> Optional[Attempt]:
@@ -86,7 +91,7 @@ class Job:
             runner.logger.info("task %s was claimed but not started: %s", self.key, error)
             return None
         with self.lock:
-            self.attempt, returned = attempt, self.returned
+            self.began, self.attempt, returned = runner.clock.now(), attempt, self.returned
         if returned:
             attempt.leave(Stopping())
             return None
@@ -106,6 +111,8 @@ class Job:
             forget = runner.soft.then(lambda: attempt.end(Stopping()))
             runner.client.leases.watch(attempt)
             self.watch(attempt)
+            if self.number > 1:
+                runner.logger.info("Attempt %d of task %s%s begins", self.number, self.task_id, of_type(self.envelope))
             try:
                 output = self.call(attempt)
             except BaseException as error:
@@ -187,6 +194,7 @@ class Job:
         """Completes the task."""
         attempt, runner = self.attempt, self.runner
         assert attempt is not None
+        over = runner.clock.now()
         try:
             try:
                 answer = attempt.done(output) if failure is None else attempt.fail(failure)
@@ -199,7 +207,7 @@ class Job:
                 log_failure(runner.logger, self.envelope, failure, retry_of(answer), bool(answer.get("willRetry")))
             runner.logger.debug("task %s has ended: %s", self.key, state)
         except (End, EndedError) as error:
-            runner.logger.info("the completion of task %s is not sent: %s", self.key, error)
+            runner.logger.debug("the completion of task %s is not sent: %s", self.key, error)
         except LubdubError as error:
             self.unanswered = may_retry(error)
             then = (
@@ -211,6 +219,7 @@ class Job:
                 runner.logger.warning("Task %s has ended, but %s", self.key, then)
         finally:
             self.settled = True
+            self.measure(over)
             self.done.set()
 
     def give_back(self) -> bool:
@@ -225,8 +234,31 @@ class Job:
             attempt.leave(Stopping())
         self.settled = True
         self.runner.mark_returned(self.key, self.task_id)
+        self.measure()
         self.done.set()
         return True
+
+    def measure(self, over: Optional[float] = None) -> None:
+        """Reports the end of the attempt, if it has begun, to the metrics, once. over: when it ended; None: now."""
+        runner, envelope = self.runner, self.envelope
+        with self.lock:
+            attempt = self.attempt
+            if attempt is None or self.measured:
+                return
+            self.measured = True
+        answer, ready, first = attempt.answer or {}, envelope.get("readyAt"), attempt.first_answer
+        returned = (self.returned or (self.unanswered and runner.left.is_set())) and runner.forced is None
+        end = AttemptEnd(
+            type=attempt.type if attempt.type in runner.worker.handlers else "",
+            queue=runner.worker.queue,
+            attempt=self.number,
+            outcome=text(answer.get("finalState")) or ("RETURNED" if returned else "LOST"),
+            will_retry=bool(answer.get("willRetry")),
+            duration=(runner.clock.now() if over is None else over) - self.began,
+            queue_wait=seconds_between(ready, envelope.get("enqueuedAt")) if ready else None,
+            first_heartbeat=None if first is None else max(0.0, first - self.began),
+        )
+        guarded(runner.metrics.ended, end)
 
     # Limits.
 

@@ -90,16 +90,20 @@ class Outage:
             self.failing.pop(what, None)
 
 
+def of_type(envelope: Mapping[str, Any]) -> str:
+    """Names the type of a task, after its id."""
+    return f" of type {envelope['type']}" if envelope.get("type") else ""
+
+
 def log_failure(
     log: logging.Logger, envelope: Mapping[str, Any], error: BaseException, then: str, retried: bool = False
 ) -> None:
     """Logs that a handler failed, with the stack unless the error is one of Lubdub's."""
-    of_type = f" of type {envelope['type']}" if envelope.get("type") else ""
     log.log(
         logging.WARNING if retried else logging.ERROR,
         "Task %s%s, attempt %s, failed: %s; %s",
         envelope.get("taskId"),
-        of_type,
+        of_type(envelope),
         envelope.get("attempt"),
         task_error(error)["message"],
         then,

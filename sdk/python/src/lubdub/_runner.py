@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Any, Dict, List, Optional, Set
 
 from ._call import path_of
@@ -40,6 +41,7 @@ class Runner(RegisteredWorker):
     def __init__(self, worker: WorkerSettings) -> None:
         super().__init__(worker)
         self.jobs: Set[Job] = set()
+        self.reporting = threading.Lock()
 
     def stop(self) -> None:
         """Stops gracefully."""
@@ -89,6 +91,8 @@ class Runner(RegisteredWorker):
             self.beats.close()
             self.beats.rest(LAST_BEAT)
             confirmed = self.deregister()
+            for job in list(self.jobs):
+                job.measure()  # one whose attempt is lost, and whose handler still runs
         if self.forced is not None:
             raise self.forced
         if self.given_back:
@@ -126,7 +130,7 @@ class Runner(RegisteredWorker):
                 return
             self.jobs.add(job)
             self.set_active()
-        guarded(self.metrics.running, self.active)
+        self.report_running()
         try:
             self.clock.spawn(job.run, f"lubdub-task-{job.key}")
         except RuntimeError as error:  # no more threads can be started
@@ -139,13 +143,18 @@ class Runner(RegisteredWorker):
         self.active = len(self.jobs)
         self.beats.active(self.active)
 
+    def report_running(self) -> None:
+        """Reports the number of running tasks to the metrics, one call at a time, so that the last one has the last number."""
+        with self.reporting:
+            guarded(self.metrics.running, self.active)
+
     def leave(self, job: Job) -> None:
         """Removes a task that is done."""
         with self.cond:
             self.jobs.discard(job)
             self.set_active()
             self.cond.notify_all()
-        guarded(self.metrics.running, self.active)
+        self.report_running()
 
     # The stop.
 

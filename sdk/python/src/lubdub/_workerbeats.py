@@ -329,7 +329,6 @@ class WorkerBeats(Beats):
         self.listener.worker_token(session.worker_id, token, session.timeout)
         self.listener.accepted(accepted)
         for key, code in ended:
-            self.listener.log("warning", f"Task {key} is lost: {code}")
             self.listener.lost(key, code, {})
         for one in objects(answer.get("cancelTasks")):
             self.listener.cancel(key_of(text(one.get("taskId")), whole(one.get("attempt"))), text(one.get("reason")))

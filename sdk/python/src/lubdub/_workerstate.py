@@ -10,11 +10,12 @@ from ._clock import Event
 from ._exchange import Exchange
 from ._tracking import AttemptListener
 from ._isolated import IsolatedWorkerBeats
+from ._log import of_type
 from ._loop import Loop
 from ._workerbeats import Session, WorkerBeats
 from .attempt import Attempt, Holder
 from .client import Client
-from .ends import Lost
+from .ends import End, Lost
 from .errors import ForcedOffline, LubdubError
 
 Handler = Callable[[Attempt], Union[Any, Awaitable[Any]]]
@@ -73,6 +74,10 @@ class WorkerHolder(Holder):
 
     def drop(self, key: str) -> None:
         self.state.beats.drop(key)
+
+    def lost(self, attempt: Attempt, cause: End) -> None:
+        where = attempt.task_id, of_type(attempt.envelope), attempt.attempt
+        self.state.logger.warning("Task %s%s, attempt %d, is lost: %s", *where, cause)
 
     def worker_id(self) -> str:
         return self.state.worker_id()

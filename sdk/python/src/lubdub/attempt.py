@@ -46,6 +46,9 @@ class Holder:
     def drop(self, key: str) -> None:
         """Stops heartbeats without waiting for a request in flight."""
 
+    def lost(self, attempt: "Attempt", cause: End) -> None:
+        """An attempt is no longer ours."""
+
     # Set when nothing more may be sent about its attempts; None: never.
     over: Optional[Event] = None
 
@@ -129,6 +132,7 @@ class Attempt:
         )
         self._entry.limit = limit
         self._accepted = 0.0  # when the last accepted heartbeat was sent
+        self.first_answer: Optional[float] = None  # when the first accepted heartbeat was answered
         self._cause: Optional[End] = None  # why it is no longer ours, or is to end
         self._cancel_requested = False  # also if another cause has replaced that one
         self._event = Event(caller.clock)  # set together with the cause
@@ -399,6 +403,7 @@ class Attempt:
         """A heartbeat was accepted."""
         with self._lock:
             now = self._caller.clock.now()
+            self.first_answer = now if self.first_answer is None else self.first_answer
             if beat.timeout and not self._own:
                 self._timeout = beat.timeout
             left = max(0.0, (self._timeout - (now - self._accepted)) / self._timeout)
@@ -415,7 +420,8 @@ class Attempt:
         self._end(Cancelled(reason))
 
     def lost_by(self, code: str, fields: Mapping[str, Any]) -> None:
-        """A refusal reports that the attempt is no longer ours."""
+        """A refusal reports that the attempt is no longer ours, or the heartbeat process that it has completed it."""
+        self.answer = fields.get("answer") or self.answer
         self.end(end_of(code, fields) or end_of("task_already_terminal", {"reason": code}))
 
     def end(self, cause: Optional[End]) -> None:
@@ -451,7 +457,10 @@ class Attempt:
             if self._cause is None or not isinstance(cause, (Cancelled, Stopping)):
                 self._cause = cause
             calls, self._on_end = self._on_end, []
+            lost = self._over()
         self._event.set()
+        if lost:
+            self._holder.lost(self, cause)
         for call in calls:
             try:
                 call(cause)

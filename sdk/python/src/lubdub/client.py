@@ -44,6 +44,8 @@ class Client(Creations):
     timeout: seconds that a server may take to answer. tries: the maximum number of tries of a call that may be repeated.
     ca_file: trust only the authorities in a PEM file; tls: an ssl.SSLContext instead.
     proxy: the URL of a proxy; "": none; None: as set by HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
+    metrics: receives events to count. traceparent: called for each task that is created without a trace context, and returns the current
+    one as a W3C traceparent; None, "" and an invalid one are ignored.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Client(Creations):
         tls: Optional[ssl.SSLContext] = None,
         proxy: Optional[str] = None,
         metrics: Optional[Metrics] = None,
+        traceparent: Optional[Callable[[], Optional[str]]] = None,
         logger: Optional[logging.Logger] = None,
         transport: Optional[Transport] = None,
         clock: Optional[Clock] = None,
@@ -100,6 +103,7 @@ class Client(Creations):
         self.lease: Lease = lease
         self.isolated, self.isolated_limit = isolated, isolated_limit
         self.metrics = metrics or Metrics()
+        self.traceparent = traceparent
         self.log = logger or LOG
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()

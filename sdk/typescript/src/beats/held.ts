@@ -22,6 +22,7 @@ export class Held {
   expires: Expiry | undefined; // of the token
   #cancelRequested = false; // cancellation was requested
   #late = false; // its task timeout has passed
+  #beaten = false; // a heartbeat was accepted
   #moved: number; // when progress was last reported
 
   #unsent: ProgressUpdate = {}; // reported, and not acknowledged by a server
@@ -80,7 +81,9 @@ export class Held {
     const sentNow = ([name, value]: [string, unknown]) => this.#sending[name as keyof ProgressUpdate] === value;
     this.#unsent = Object.fromEntries(Object.entries(this.#unsent).filter((entry) => !sentNow(entry)));
     this.warned = false;
-    if (this.hold.strict) this.#emit({ is: 'accepted', key: this.hold.key, sent, timeoutMs: this.timeout });
+    const { key, strict, limits } = this.hold;
+    if (strict || (limits && !this.#beaten)) this.#emit({ is: 'accepted', key, sent, timeoutMs: this.timeout, at: now.mono });
+    this.#beaten = true;
     return left;
   }
 

@@ -99,7 +99,7 @@ export type Notice =
   | { is: 'leaseEnded'; key: string; silentMs: number }
   | { is: 'cancel'; key: string; reason: string }
   | { is: 'token'; key: string; token: string; lastsMs: number }
-  | { is: 'accepted'; key: string; sent: Moment; timeoutMs: number } // of strict leases only
+  | { is: 'accepted'; key: string; sent: Moment; timeoutMs: number; at: number } // with strict leases, and once per attempt of a worker
   | { is: 'timeUp'; key: string; limit: 'task' | 'watchdog' } // the handler must end
   | { is: 'reporting'; key: string } // the heartbeat thread completes it as TIMEOUT
   | { is: 'reported'; key: string; answer?: CompletedResponse; failure?: ErrorCopy }

@@ -376,8 +376,6 @@ export class WorkerBeats {
       if (!held || held.ended) continue;
       const code = lost.get(keyOf({ taskId, attempt }));
       if (code !== undefined) {
-        const fields = { taskId, attempt, error: code };
-        this.#emit({ is: 'log', level: 'warn', message: `Task ${taskId} is lost`, fields });
         held.end(code, {});
       } else if (named === this.#beats && (isInventory || !held.hold.own)) {
         left.push(held.take(sent, now, timeout));

@@ -112,6 +112,7 @@ export class Routes {
       partial: undefined,
       lost: 0,
       lastBeat: 0,
+      readyAt: 0,
       dispatchedAt: 0,
       cancelRequested: false,
       why: '',
@@ -136,6 +137,7 @@ export class Routes {
     const ready = () => {
       if (task.state !== meanwhile || task.attempt !== attempt) return; // it has ended, or a newer attempt has begun
       task.state = 'QUEUED';
+      task.readyAt = this.#clock.now();
       this.#queued.push(task);
       this.change();
     };
@@ -172,7 +174,6 @@ export class Routes {
 
   envelope(task: TaskRecord): TaskEnvelope {
     const { request } = task;
-    const iso = (ms: number) => new Date(this.#clock.wall() + ms).toISOString();
     return {
       taskId: task.taskId,
       runId: request.runId ?? 'run_' + task.taskId,
@@ -183,11 +184,11 @@ export class Routes {
       attempt: task.attempt,
       state: 'DISPATCHED',
       resources: {},
-      enqueuedAt: iso(task.dispatchedAt - this.#clock.now()),
+      enqueuedAt: this.#iso(task.dispatchedAt),
       deadline: request.deadline ?? null,
       callbackBaseUrl: this.#url,
       taskToken: `task/${task.taskId}/${task.attempt}`,
-      tokenExpiresAt: iso(3_600_000),
+      tokenExpiresAt: this.#iso(this.#clock.now() + 3_600_000),
       heartbeatIntervalMs: request.heartbeatIntervalMs ?? 30_000,
       heartbeatTimeoutMs: timeoutOf(task) || null,
       cancelGracePeriodMs: request.cancelGracePeriodMs ?? 30_000,
@@ -253,8 +254,8 @@ export class Routes {
     this.queueUp(task).reason = reason;
   }
 
-  #iso(): string {
-    return new Date(this.#clock.wall()).toISOString();
+  #iso(at = this.#clock.now()): string {
+    return new Date(this.#clock.wall() + at - this.#clock.now()).toISOString();
   }
 
   /** The task of a callback that is authorized. */
@@ -374,7 +375,7 @@ export class Routes {
       workerId: worker.workerId,
       machineId: request.machineId ?? '',
       workerToken: 'worker/' + worker.workerId,
-      tokenExpiresAt: new Date(this.#clock.wall() + 3_600_000).toISOString(),
+      tokenExpiresAt: this.#iso(this.#clock.now() + 3_600_000),
       heartbeatIntervalMs: this.#intervalMs,
       heartbeatTimeoutMs: this.#timeoutMs,
       ...(this.isDrained && { shouldDrain: true }),
@@ -508,7 +509,7 @@ export class Routes {
         key,
         taken.map((t) => t.taskId),
       );
-    return taken.map((t) => this.envelope(t));
+    return taken.map((t) => ({ ...this.envelope(t), readyAt: this.#iso(t.readyAt) }));
   }
 
   #createTask(token: string, request: CreateTaskRequest): object {

@@ -53,6 +53,7 @@ export interface FakeRequest {
 export interface TaskRecord extends FakeTask {
   request: CreateTaskRequest;
   lastBeat: number;
+  readyAt: number; // since when it could be claimed
   dispatchedAt: number;
   cancelRequested: boolean; // cancellation was requested
   why: string;

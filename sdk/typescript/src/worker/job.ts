@@ -2,10 +2,10 @@ import type { Attempt, Holder } from '../attempt.js';
 import type { Client } from '../client.js';
 import type { Lease } from '../context.js';
 import { sleep } from '../clock.js';
-import { Cancelled } from '../ends.js';
+import { type AttemptEnd, Cancelled } from '../ends.js';
 import { mayRetry } from '../errors.js';
 import { categorize, Failure, OutputError, permanent, Snooze, textOf } from '../failure.js';
-import type { Logger } from '../metrics.js';
+import type { EndedAttempt, Logger } from '../metrics.js';
 import type { CompletedResponse, TaskEnvelope } from '../types.js';
 import { Stopping, TaskTimeout } from './ends.js';
 import { type Handler, Task, tasks } from './task.js';
@@ -14,10 +14,11 @@ import { type Handler, Task, tasks } from './task.js';
 export interface JobWorker {
   client: Client;
   log: Logger;
-  holder: Omit<Holder, 'limits' | 'onReport'>;
+  holder: Omit<Holder, 'limits' | 'onReport' | 'onLost'>;
   lease: Lease | undefined;
   limits: Holder['limits'];
   handlerOf(type: string): Handler | undefined;
+  handles(type: string): boolean;
   drainBy(): Date | undefined;
   ended(finalState: string): void;
 }
@@ -34,12 +35,14 @@ export class Job {
   readonly #worker: JobWorker;
   readonly #timers = new Set<{ cancel(): void }>();
   #attempt: Attempt | undefined;
-  #running = false; // it has started
-  #returned = false; // its handler has returned
+  #begunAt: number | undefined; // when its handler began
+  #returnedAt: number | undefined; // when its handler returned
   #settling: Promise<void> | undefined; // a completion is being sent
   #stopped = false;
   #givenBack = false; // nothing more is sent about it
   #over = false;
+  #lost = false; // the attempt is no longer ours, which was logged
+  #measured = false; // its end was passed to the metrics
 
   constructor(worker: JobWorker, envelope: TaskEnvelope) {
     this.#worker = worker;
@@ -52,7 +55,8 @@ export class Job {
     const { taskId, attempt: number } = this.envelope;
     try {
       const onReport = (outcome: Promise<CompletedResponse>) => void this.#report(outcome);
-      this.#attempt = client.trackFor(this.envelope, { lease }, { ...holder, limits, onReport });
+      const onLost = (end: AttemptEnd) => this.#logLoss(end);
+      this.#attempt = client.trackFor(this.envelope, { lease }, { ...holder, limits, onReport, onLost });
       await this.#attempt.started;
     } catch (error) {
       if (this.#givenBack) return;
@@ -63,9 +67,14 @@ export class Job {
     }
     const attempt = this.#attempt;
     if (this.#givenBack) return;
-    this.#running = true;
-    if (attempt.wasCancelled) await this.#settle(() => attempt.stopped());
-    else await this.#work(attempt);
+    this.#begunAt = client.clock.now();
+    if (attempt.wasCancelled) {
+      this.#returnedAt = this.#begunAt;
+      await this.#settle(() => attempt.stopped());
+    } else {
+      if (number > 1) log.info(`Attempt ${number} of task ${taskId} begins`, this.#fields());
+      await this.#work(attempt);
+    }
     if (this.#givenBack) return;
     this.#over = true;
     attempt.abandon();
@@ -79,13 +88,13 @@ export class Job {
   /** Notifies the handler that the worker stops; a task that has not started is returned to the queue. */
   stop(): void {
     this.#stopped = true;
-    if (this.#running) this.#attempt?.interrupt(new Stopping());
-    else this.#giveBack();
+    if (this.#begunAt !== undefined) this.#attempt?.interrupt(new Stopping());
+    else this.giveBack();
   }
 
   /** Returns a running task to the queue, and waits for a completion in flight, which may take as long as no server answers. */
   async end(): Promise<void> {
-    if (!this.#settling) return this.#giveBack();
+    if (!this.#settling) return this.giveBack();
     const over = new AbortController();
     await Promise.race([this.#settling, sleep(this.#worker.client.clock, completionLimit, over.signal)]);
     over.abort();
@@ -93,15 +102,16 @@ export class Job {
 
   /** The attempt is no longer ours, since an operator took the worker offline. */
   lose(reason: string): void {
-    this.#givenBack ||= !this.#running;
+    this.#givenBack ||= this.#begunAt === undefined;
     this.#attempt?.lose(reason);
   }
 
   /** Sends nothing more. The attempt stays in the inventory until the worker deregisters, which returns it to the queue. */
-  #giveBack(): void {
+  giveBack(): void {
     this.#givenBack = true;
     this.#attempt?.interrupt(new Stopping());
     this.#attempt?.giveBack();
+    this.#measure(this.#attempt?.isOurs ? 'RETURNED' : 'LOST');
   }
 
   #report(outcome: Promise<CompletedResponse>): Promise<void> {
@@ -117,15 +127,15 @@ export class Job {
     let failure: unknown;
     try {
       const output = await tasks.run(task, async () => this.#handler(task)(task, attempt.signal));
-      complete = () => done(attempt, output);
+      complete = () => attempt.done(output);
     } catch (error) {
       failure = this.#explain(attempt, error);
       complete = () => attempt.fail(failure);
     }
-    this.#returned = true;
+    this.#returnedAt = this.#worker.client.clock.now();
     for (const timer of this.#timers) timer.cancel();
     if (this.#givenBack) return;
-    if (failure !== undefined && !this.#settling && attempt.signal.reason instanceof Stopping) return this.#giveBack();
+    if (failure !== undefined && !this.#settling && attempt.signal.reason instanceof Stopping) return this.giveBack();
     await this.#settle(complete, failure);
   }
 
@@ -156,22 +166,55 @@ export class Job {
 
   async #complete(complete: () => Promise<CompletedResponse>, failure: unknown): Promise<void> {
     const { log } = this.#worker;
-    const { taskId, attempt } = this.envelope;
     try {
-      const { finalState, willRetry = false } = await complete();
+      const { finalState, willRetry = false } = await complete().catch((error: unknown) => {
+        if (!(error instanceof OutputError)) throw error;
+        failure = permanent(error);
+        return this.#attempt!.fail(failure);
+      });
       this.#over = true;
       this.#worker.ended(finalState);
-      if (failure === undefined || finalState === 'CANCELLED' || finalState === 'SNOOZED') {
-        log.debug('A task has ended', { taskId, attempt, state: finalState });
-      } else if (willRetry) {
-        log.warn('A task failed and will be retried', { taskId, attempt, error: textOf(failure) });
-      } else {
-        log.error('A task failed and will not be retried', { taskId, attempt, error: textOf(failure) });
-      }
+      this.#measure(finalState, willRetry);
+      if (finalState !== 'FAILED') log.debug('A task has ended', this.#fields({ state: finalState }));
+      else if (willRetry) log.warn('A task failed and will be retried', this.#fields({ error: textOf(failure) }));
+      else log.error('A task failed and will not be retried', this.#fields({ error: textOf(failure) }));
     } catch (error) {
       this.#over = !mayRetry(error);
-      log.warn('The completion of a task was not accepted', { taskId, attempt, error: textOf(error) });
+      this.#measure('LOST');
+      if (!this.#lost) log.warn('The completion of a task was not accepted', this.#fields({ error: textOf(error) }));
     }
+  }
+
+  /** Logs why the attempt is no longer ours. */
+  #logLoss(end: AttemptEnd): void {
+    if (this.#begunAt === undefined) return; // its failed start is logged
+    this.#lost = true;
+    this.#worker.log.warn(`Task ${this.envelope.taskId} is lost`, this.#fields({ error: end.message }));
+  }
+
+  #fields(more: object = {}): object {
+    const { taskId, type, attempt } = this.envelope;
+    return { taskId, type: type ?? '', attempt, ...more };
+  }
+
+  /** Passes the end of the attempt to the metrics, once, if it has begun. */
+  #measure(outcome: EndedAttempt['outcome'], willRetry = false): void {
+    if (this.#begunAt === undefined || this.#measured) return;
+    this.#measured = true;
+    const { type, queue, attempt, enqueuedAt, readyAt } = this.envelope as TaskEnvelope & { readyAt?: string };
+    const { clock, metrics } = this.#worker.client;
+    const waited = Date.parse(enqueuedAt) - Date.parse(readyAt ?? '');
+    const firstBeatAt = this.#attempt!.firstBeatAt;
+    metrics.ended?.({
+      type: type && this.#worker.handles(type) ? type : '',
+      queue: queue ?? '',
+      attempt,
+      outcome,
+      willRetry,
+      durationMs: (this.#returnedAt ?? clock.now()) - this.#begunAt,
+      queueWaitMs: Number.isNaN(waited) ? undefined : Math.max(0, waited),
+      firstHeartbeatMs: firstBeatAt === undefined ? undefined : Math.max(0, firstBeatAt - this.#begunAt),
+    });
   }
 
   /** Logs a handler that is still running after its signal has ended. */
@@ -179,11 +222,10 @@ export class Job {
     attempt.signal.addEventListener(
       'abort',
       () => {
-        if (this.#returned) return; // its completion ended the signal
+        if (this.#returnedAt !== undefined) return; // its completion ended the signal
         const cause = textOf(attempt.signal.reason);
-        const { taskId, attempt: number } = this.envelope;
         this.#after(endingLimit, () =>
-          this.#worker.log.warn('A handler is still running though its signal has ended', { taskId, attempt: number, cause }),
+          this.#worker.log.warn('A handler is still running though its signal has ended', this.#fields({ cause })),
         );
       },
       { once: true },
@@ -196,15 +238,5 @@ export class Job {
       f();
     }, ms);
     this.#timers.add(timer);
-  }
-}
-
-/** Completes an attempt with an output, or fails it if the output cannot be sent. */
-async function done(attempt: Attempt, output: unknown): Promise<CompletedResponse> {
-  try {
-    return await attempt.done(output);
-  } catch (error) {
-    if (error instanceof OutputError) return attempt.fail(permanent(error));
-    throw error;
   }
 }

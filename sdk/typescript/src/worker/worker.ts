@@ -197,6 +197,7 @@ export class Worker {
     await this.#sessions.settle();
     const unfinished = this.#held ? [] : this.#unfinished;
     this.#over.abort(new UnansweredError('POST completed', 'the worker has deregistered', false));
+    for (const job of this.#jobs) job.giveBack();
     await this.#client.hub.leave(this.#workerNumber);
     if (!this.#held) await this.#deregister();
     if (unfinished.length > 0) throw new UnfinishedError(unfinished, this.#fatal);
@@ -340,6 +341,7 @@ export class Worker {
         const handler = type ? this.#handlers.get(type) : this.#default;
         return handler && this.#wraps.reduceRight((next, wrap) => wrap(next), handler);
       },
+      handles: (type: string) => this.#handlers.has(type),
       drainBy: () => this.#drainBy,
       ended: (finalState: string) => {
         if (finalState === 'SUCCEEDED') this.#counted.completed++;

@@ -1,11 +1,12 @@
 // A worker that blocks its event loop until a file exists; without a file, for ever.
 import { existsSync, writeSync } from 'node:fs';
-import { Worker, type WorkerOptions } from 'lubdub';
+import { Client, Worker, type WorkerOptions } from 'lubdub';
 
 const [options, file] = process.argv.slice(2) as [string, string | undefined];
 const print = (line: string) => writeSync(1, line + '\n');
 const logger = { debug() {}, info: print, warn: print, error: print };
-const worker = new Worker('default', { ...(JSON.parse(options) as WorkerOptions), logger });
+const client = new Client(undefined, { logger, metrics: { ended: (end) => print(`ended ${JSON.stringify(end)}`) } });
+const worker = new Worker('default', { ...(JSON.parse(options) as WorkerOptions), client });
 worker.handle('block', (task) => {
   task.progress(1);
   task.checkpoint({ blocked: task.id });
@@ -14,3 +15,4 @@ worker.handle('block', (task) => {
   return task.attempt;
 });
 await worker.runUntilSignal();
+client.close();

@@ -40,6 +40,7 @@ class Task:
         self.reason: Optional[str] = None
         self.worker = ""
         self.last_beat = 0.0
+        self.ready = 0.0  # since when a worker may claim it
         self.cancel: Optional[str] = None
         self.progress: Dict[str, Any] = {}
         self.last_progress: Optional[Dict[str, Any]] = None
@@ -123,6 +124,7 @@ class Store:
             task.waits, task.state = False, "QUEUED" if task.state == "SCHEDULED" else task.state
             self.wake()
 
+        task.ready = self.clock.wall() + max(0.0, delay)
         task.waits = delay > 0  # first, since a claim may look at the task meanwhile
         task.state = state if task.waits else "QUEUED"
         if task.waits:
@@ -201,7 +203,7 @@ class Store:
         """Ends the current attempt; a task with a queue returns to it."""
         task.last_progress = dict(task.progress) or None
         if task.fields.get("queue") and reason in ("HEARTBEAT_TIMEOUT", "WORKER_LOST"):
-            task.state, task.worker = "QUEUED", ""
+            task.state, task.worker, task.ready = "QUEUED", "", self.clock.wall()
         else:
             task.state = "FAILED"
         task.reason = reason
@@ -437,4 +439,4 @@ class Store:
             found.append(self.envelope(task))
         if found:
             worker.claims[str(body.get("claimId"))] = found
-        return found
+        return [{**one, "readyAt": stamp(self.tasks[one["taskId"]].ready)} for one in found]  # not if it is repeated
