@@ -60,10 +60,10 @@ func (s *server) before(x *exchange) *exchange {
 	return nil
 }
 
-// keepsPauses holds that Retry-After is kept: that is a floor, so that no busy machine breaks it.
+// keepsPauses holds that Retry-After is kept: that is a floor, so that no busy machine breaks it. Another exchange has other completions.
 func (s *server) keepsPauses(x *exchange) {
 	old := s.before(x)
-	if old == nil || old.rule == nil || !old.known() || old.rule.RetryAfter == 0 {
+	if old == nil || x.call == "exchange" || old.rule == nil || !old.known() || old.rule.RetryAfter == 0 {
 		return
 	}
 	retryAfter := time.Duration(old.rule.RetryAfter) * time.Second
