@@ -54,10 +54,8 @@ class Package(unittest.TestCase):
                 metadata = archive.read([n for n in archive.namelist() if n.endswith("METADATA")][0]).decode()
             for line in ("Name: lubdub", "Requires-Python: >=3.9", "License: Apache-2.0"):
                 self.assertIn(line, metadata)
-            self.assertEqual(
-                re.findall("Requires-Dist: (.*)", metadata.replace("'", '"')),
-                ['prometheus-client>=0.16; extra == "prometheus"'],
-            )
+            required = re.findall("Requires-Dist: (.*)", metadata)
+            self.assertEqual([one for one in required if "extra ==" not in one], [])
             empty = os.path.join(folder, "empty")
             run(SYSTEM, "-m", "venv", empty, cwd=folder)
             python = os.path.join(empty, "bin", "python")

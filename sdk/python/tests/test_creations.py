@@ -169,31 +169,28 @@ class Traces(TestCase):
         client.dispatch({"type": "t"})
         client.enqueue("q", "t")
         client.create_tasks({"tasks": [{"type": "t"}, {"type": "t", "traceparent": mine}]})
-        self.assertEqual(self.sent, [self.trace(number) for number in range(1, 6)] + [mine])
+        self.assertEqual(self.sent, [self.trace(number) for number in range(1, 6)] + [mine])  # once for each request
         del self.sent[:]
+        self.given = [self.trace(10)]
         client.create_task({"traceparent": mine})
         client.create_task(traceparent=mine)
         client.enqueue("q", "t", traceparent=mine)
         client.enqueue("q", "t", more={"traceparent": mine})
         client.create_tasks({"tasks": [{"type": "t"}]}, traceparent=mine)
         self.assertEqual(self.sent, [mine] * 5)
+        self.assertEqual(self.given, [self.trace(10)])  # it was not called
 
-    def test_each_task_of_a_batch_gets_its_own_and_keeps_it(self) -> None:
-        self.given = [self.trace(1), self.trace(2)]
+    def test_a_batch_keeps_the_one_that_it_began_with(self) -> None:
+        self.given = [self.trace(1)]
         tasks = [lubdub.NewTask("q", type) for type in ("t", "again")]
         self.server.hand.run(lambda: list(self.client.enqueue_many(tasks)))
-        self.assertEqual(self.sent, [self.trace(1), self.trace(2), self.trace(2)])
+        self.assertEqual(self.sent, [self.trace(1)] * 3)
 
-    def test_what_a_server_would_refuse_is_not_sent(self) -> None:
-        valid = [self.trace(1), self.trace(1, "01"), self.trace(1, "cc") + "-what-comes"]
-        self.given = [None, "", "x", self.trace(0), self.trace(1, "ff"), self.trace(1, "0A"), self.trace(1)[:-1]]
-        self.given += [self.trace(1) + "0", self.trace(1) + "-01", self.trace(1, "01") + "0", self.trace(1) + "\n"]
-        self.given += ["00-" + "1" * 32 + "-" + "0" * 16 + "-01", self.trace(1, "01") + "-" * 500]
-        count = len(self.given)
-        self.given += valid
-        for _ in range(count + len(valid)):
+    def test_what_a_header_cannot_have_is_not_sent(self) -> None:
+        self.given = [None, "", "x", self.trace(1) + "\n", "0" * 513, self.trace(1)]
+        for _ in range(6):
             self.client.create_task()
-        self.assertEqual(self.sent, [None] * count + valid)
+        self.assertEqual(self.sent, [None] * 5 + [self.trace(1)])
 
     def test_an_error_is_logged_once_and_ignored(self) -> None:
         with self.assertLogs("lubdub", "ERROR") as logs:

@@ -98,7 +98,7 @@ class Failures(Log):
             ("ERROR", "refused of type t", "no such column; its completion was not accepted", "403 forbidden"),
         ):
             self.one("failed:", *words)
-        self.assertEqual(len(self.lines("failed:")), 4)
+        self.assertEqual((len(self.lines("failed:")), self.lines("is lost")), (4, []))
         self.assertEqual(self.stderr.getvalue().count("Traceback"), 1)  # of the unexpected error
 
     def test_so_is_the_work_of_a_client(self) -> None:

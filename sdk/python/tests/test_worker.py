@@ -192,7 +192,7 @@ class Order(TestCase):
         caller = Caller(Endpoints(["http://127.0.0.1:1"], False), Token(""), Slow(), Clock(), "test", 10, 1)
         beats = WorkerBeats(caller, Listener())
         self.addCleanup(beats.close)
-        beats.listed("a", 1)
+        beats.listed([("a", 1)])
         beats.enter(Session("w", "x", 10, 30, caller.clock.now() - 100))
         self.assertTrue(on_the_wire.wait(20))
         beats.hold(BeatEntry("a", 1))  # it has started meanwhile

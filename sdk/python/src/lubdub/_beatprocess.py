@@ -340,7 +340,7 @@ def handle_worker_message(beats: DirectedWorkerBeats, outbox: Outbox, m: Dict[st
         with beats.cond:
             beats.ending[m["key"]] = True
     elif do == "listed":
-        beats.listed(m["taskId"], m["attempt"])
+        beats.listed([(m["taskId"], m["attempt"])])
     elif do == "active":
         beats.active(m["running"])
     elif do == "count":

@@ -18,7 +18,7 @@ CLAIM_WAIT = 30.0  # seconds to wait for the first task
 MAX_CLAIM = 100  # tasks per claim
 
 
-def keep_claiming(runner: RegisteredWorker, begin: Callable[[Dict[str, Any]], None]) -> None:
+def keep_claiming(runner: RegisteredWorker, begin: Callable[[List[Dict[str, Any]]], None]) -> None:
     """Claims and starts tasks until the worker drains or stops."""
     try:
         idle = 0
@@ -30,8 +30,8 @@ def keep_claiming(runner: RegisteredWorker, begin: Callable[[Dict[str, Any]], No
             tasks = claim(runner, places)
             if tasks is None:
                 return
-            for envelope in tasks:
-                begin(envelope)
+            if tasks:
+                begin(tasks)
             waited = runner.clock.now() - started >= CLAIM_WAIT / 2
             idle = 0 if tasks or waited else idle + 1
             if idle:

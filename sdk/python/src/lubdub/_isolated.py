@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import IO, Any, Dict, List, Optional, Set, cast
+from typing import IO, Any, Dict, List, Optional, Set, Tuple, cast
 
 from . import _exit
 from ._beats import Accepted, BeatEntry, Listener
@@ -276,13 +276,14 @@ class IsolatedWorkerBeats(IsolatedBatch):
             self.ending.discard(key)
             self.send({"do": "settled", "key": key})
 
-    def listed(self, task_id: str, attempt: int) -> None:
-        """Adds a claimed attempt to the inventory."""
-        entry = BeatEntry(task_id, attempt)
-        entry.started = False
+    def listed(self, attempts: List[Tuple[str, int]]) -> None:
+        """Adds the attempts of a claim to the inventory."""
         with self.cond:
-            self.held[entry.key] = entry
-            self.send(entry_message(entry))
+            for task_id, attempt in attempts:
+                entry = BeatEntry(task_id, attempt)
+                entry.started = False
+                self.held[entry.key] = entry
+                self.send(entry_message(entry))
 
     def stopping(self, hard: float) -> None:
         """The worker stops, with the hard stop in this many seconds: the child enforces it if this process is blocked then."""

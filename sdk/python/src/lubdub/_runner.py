@@ -120,23 +120,26 @@ class Runner(RegisteredWorker):
 
     # Tasks.
 
-    def begin(self, envelope: Dict[str, Any]) -> None:
-        """Starts a task. One that comes too late to start is returned to the queue."""
-        job = Job(self, envelope, self.leave)
+    def begin(self, envelopes: List[Dict[str, Any]]) -> None:
+        """Starts the tasks of a claim. All are in the next inventory, however long it takes to start them. Those that come too late to start
+        are returned to the queue."""
+        jobs = [Job(self, envelope, self.leave) for envelope in envelopes]
         with self.cond:
-            self.beats.listed(job.task_id, job.number)
+            self.beats.listed([(job.task_id, job.number) for job in jobs])
             if self.leaving:
-                self.mark_returned(job.key, job.task_id)
+                for job in jobs:
+                    self.mark_returned(job.key, job.task_id)
                 return
-            self.jobs.add(job)
+            self.jobs.update(jobs)
             self.set_active()
         self.report_running()
-        try:
-            self.clock.spawn(job.run, f"lubdub-task-{job.key}")
-        except RuntimeError as error:  # no more threads can be started
-            self.logger.error("task %s was claimed but not started: %s", job.key, error)
-            self.beats.release(job.key)
-            self.leave(job)
+        for job in jobs:
+            try:
+                self.clock.spawn(job.run, f"lubdub-task-{job.key}")
+            except RuntimeError as error:  # no more threads can be started
+                self.logger.error("task %s was claimed but not started: %s", job.key, error)
+                self.beats.release(job.key)
+                self.leave(job)
 
     def set_active(self) -> None:
         """Updates the number of running tasks, which the next heartbeat reports."""

@@ -79,12 +79,13 @@ class WorkerBeats(Beats):
             self.ending.clear()
             self.wake_thread()
 
-    def listed(self, task_id: str, attempt: int) -> None:
-        """Adds a claimed attempt to the inventory before it has started."""
-        entry = BeatEntry(task_id, attempt)
-        entry.started = False
+    def listed(self, attempts: List[Tuple[str, int]]) -> None:
+        """Adds the attempts of a claim to the inventory before they have started."""
         with self.cond:
-            self.entries[entry.key] = entry
+            for task_id, attempt in attempts:
+                entry = BeatEntry(task_id, attempt)
+                entry.started = False
+                self.entries[entry.key] = entry
 
     def hold(self, entry: BeatEntry) -> None:
         with self.cond:

@@ -44,7 +44,7 @@ class Client(Creations):
     timeout: seconds that a server may take to answer. tries: the maximum number of tries of a call that may be repeated.
     ca_file: trust only the authorities in a PEM file; tls: an ssl.SSLContext instead.
     proxy: the URL of a proxy; "": none; None: as set by HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
-    metrics: receives events to count. traceparent: called for each task that is created without a trace context, and returns the current
+    metrics: receives events to count. traceparent: called when tasks are created without a trace context, and returns the current
     one as a W3C traceparent; None, "" and an invalid one are ignored.
     """
 

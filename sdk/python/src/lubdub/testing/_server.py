@@ -222,7 +222,7 @@ class Server(Transport):
             raise Refused(401, "unauthorized", "this is not the test server's token")
         if (request.method, parts) == ("POST", ["v1", "tasks:wait"]):
             return 200, self._wait(body, limit, cancel)
-        return self._control(request.method, parts, body)
+        return self._control(request, parts, body)
 
     def _wait(self, body: Dict[str, Any], limit: float, cancel: Optional[Event]) -> Dict[str, List[Any]]:
         """Waits until one of several tasks has ended."""
@@ -249,10 +249,11 @@ class Server(Transport):
             return 202, self.store.shown(self.store.find(task_id))
         return 200, self.store.callback(task_id, act, bearer, body)
 
-    def _control(self, method: str, parts: Sequence[str], body: Any) -> "tuple[int, Any]":
-        store = self.store
+    def _control(self, request: Request, parts: Sequence[str], body: Any) -> "tuple[int, Any]":
+        store, method = self.store, request.method
         if (method, list(parts)) == ("POST", ["v1", "tasks"]):
-            task = store.create(body)
+            trace = body.get("traceparent") or request.headers.get("Traceparent")
+            task = store.create({**body, "traceparent": trace})
             return 201, store.shown(task) if task.fields.get("queue") else store.envelope(task)
         if (method, list(parts)) == ("POST", ["v1", "workers"]):
             return 201, store.register(body)
