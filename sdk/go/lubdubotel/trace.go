@@ -26,7 +26,7 @@ func Traceparent(ctx context.Context) string {
 }
 
 // Traced runs each handler in a span, named `process` and the queue, whose parent is the span in which the task was created. A failure is
-// recorded; a snooze and a cancellation are not failures. The default provider is the global one.
+// recorded; a snooze, a cancellation and a task that is given back are not failures. The default provider is the global one.
 func Traced(provider trace.TracerProvider) worker.Middleware {
 	if provider == nil {
 		provider = otel.GetTracerProvider()
@@ -55,8 +55,9 @@ func Traced(provider trace.TracerProvider) worker.Middleware {
 	}
 }
 
-// planned reports whether a handler's error is not a failure: the task is snoozed or cancelled.
+// planned reports whether a handler's error is not a failure: the task is snoozed or cancelled, or given back since the worker stops.
 func planned(ctx context.Context, err error) bool {
+	cause := context.Cause(ctx)
 	return errors.As(err, new(*client.SnoozeError)) || errors.As(err, new(client.Cancelled)) ||
-		errors.As(context.Cause(ctx), new(client.Cancelled))
+		errors.As(cause, new(client.Cancelled)) || errors.Is(cause, worker.ErrStopping)
 }
