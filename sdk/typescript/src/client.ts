@@ -54,7 +54,7 @@ export interface ClientOptions {
   logger?: Logger;
   metrics?: Metrics;
   /**
-   * Called for each task that is created without a trace context: returns the W3C traceparent that the task gets, if it is valid, such as
+   * Called when tasks are created without a trace context: returns the W3C traceparent that they get, if it is valid, such as
    * activeTraceparent of lubdub/opentelemetry.
    */
   traceparent?: () => string | undefined;

@@ -87,14 +87,17 @@ export abstract class WorkCalls extends ControlCalls {
   createTask(task: CreateTaskRequest, options?: CreateOptions): Promise<TaskEnvelope | Task>;
   createTask(task: CreateTaskRequest, options?: CreateOptions): Promise<TaskEnvelope | Task> {
     const headers: Record<string, string> = { 'Idempotency-Key': options?.idempotencyKey || randomUUID() };
-    if (options?.traceparent) headers['Traceparent'] = options.traceparent;
-    return this.send({ method: 'POST', path: '/v1/tasks', headers }, options?.traceparent ? task : this.#traced(task), options);
+    Object.assign(headers, options?.traceparent ? { Traceparent: options.traceparent } : this.#trace([task]));
+    return this.send({ method: 'POST', path: '/v1/tasks', headers }, task, options);
   }
 
-  /** Adds the client's trace context to a task that has none. */
-  #traced<T extends { traceparent?: string | null }>(task: T): T {
-    const traceparent = task.traceparent || this.caller.set.traceparent?.();
-    return traceparent ? { ...task, traceparent } : task;
+  /**
+   * The header with the client's trace context for tasks of which some have none. The header is no part of the request that an idempotency
+   * key names, so that a repeat in another span is the same request.
+   */
+  #trace(tasks: readonly { traceparent?: string | null }[]): Record<string, string> {
+    const traceparent = tasks.every((task) => task.traceparent) ? undefined : this.caller.set.traceparent?.();
+    return traceparent ? { Traceparent: traceparent } : {};
   }
 
   /**
@@ -102,14 +105,16 @@ export abstract class WorkCalls extends ControlCalls {
    * answered 503 or 429 are created again, as often as the client's tries allow.
    */
   async createTasks(tasks: readonly CreateTasksItem[], options?: CallOptions): Promise<CreatedTask[]> {
-    const keyed = tasks.map((task) => ({ ...this.#traced(task), idempotencyKey: task.idempotencyKey || randomUUID() }));
+    const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey || randomUUID() }));
     const created: CreatedTask[] = [];
+    const headers = this.#trace(tasks);
     const { tries, clock } = this.caller.set;
     for (let n = 0, left = keyed.map((_, i) => i); ; n++) {
       let results: Record<string, unknown>[];
       try {
         results = await this.#createBatch(
           left.map((i) => keyed[i]!),
+          headers,
           options,
         );
       } catch (error) {
@@ -155,8 +160,12 @@ export abstract class WorkCalls extends ControlCalls {
     return inBatches(tasks, create, () => this.caller.closing.aborted || Boolean(options?.signal?.aborted));
   }
 
-  async #createBatch(tasks: CreateTasksItem[], options: CallOptions | undefined): Promise<Record<string, unknown>[]> {
-    const answer = await this.post<CreateTasksResponse>('/v1/tasks:batch', { tasks }, options);
+  async #createBatch(
+    tasks: CreateTasksItem[],
+    headers: Record<string, string>,
+    options: CallOptions | undefined,
+  ): Promise<Record<string, unknown>[]> {
+    const answer = await this.send<CreateTasksResponse>({ method: 'POST', path: '/v1/tasks:batch', headers }, { tasks }, options);
     const results = objects(answer.results);
     if (results.length === tasks.length) return results;
     throw new AnswerError(`lubdub: POST /v1/tasks:batch: ${results.length} results for ${tasks.length} tasks`);

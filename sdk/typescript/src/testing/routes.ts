@@ -64,7 +64,10 @@ export class Routes {
     const ok = (body: unknown) => ({ status: 200, body: body });
     switch (`${request.method} ${what}${act && '/' + act}`) {
       case 'POST tasks':
-        return { status: 201, body: this.#createTask(token, body) };
+        return {
+          status: 201,
+          body: this.#createTask(token, { traceparent: request.headers['Traceparent'], ...(body as CreateTaskRequest) }),
+        };
       case 'GET tasks':
         return ok(this.#shown(id));
       case 'POST tasks:wait':
