@@ -86,7 +86,7 @@ func OverShare(level shares.Level, p *shares.Pool, what, setting string) *Refusa
 
 // Yields reports whether a route yields to heartbeats. A claim decides for itself, because one that waits for work uses no CPU.
 func (r *Route) Yields() bool {
-	return r.Access == ForControl || r.Access == ForWorker && r.Beats == "" && !r.Waits && !r.Prompt
+	return r.Access == ForControl || r.Access == ForWorker && r.Beats == "" && !r.Waits
 }
 
 // ShortWait is the wait below which a claim counts as load.

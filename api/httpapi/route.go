@@ -46,7 +46,6 @@ type Route struct {
 
 	Beats      string // the kind of heartbeats that it accepts; "": none
 	Waits      bool   // it may wait for something to happen; the handler limits how many do
-	Prompt     bool   // a worker's reports, which do not yield to heartbeats
 	LogsItself bool   // the domain logs the operation
 
 	// For the OpenAPI document.
