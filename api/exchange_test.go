@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,10 @@ import (
 	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/tracker/holdings"
+	"github.com/lubdub-io/lubdub/tracker/model"
+	"github.com/lubdub-io/lubdub/tracker/queues"
+	"github.com/lubdub-io/lubdub/tracker/workers"
 )
 
 // An exchange completes attempts as their own completions would, each with its result.
@@ -133,6 +138,7 @@ func TestContractExchangeDoesAllInOrder(t *testing.T) {
 			`"inventory":[{"taskId":"t2","attempt":1},{"taskId":"t3","attempt":1,"progressPct":30}],` +
 			`"completed":[{"taskId":"t1","attempt":1,"outcome":"SUCCEEDED","progress":{"progressPct":99}}],` +
 			`"claim":{"max":2,"waitMs":5000,"claimId":"c1"}}`
+		until(t, func() bool { return len(l.exchange(w, body).Tasks) > 0 }, func() string { return "no task is claimed" })
 		for i := range 2 { // a repeat gets the same answers
 			got := l.exchange(w, body)
 			if c := got.Heartbeat.CancelTasks; len(c) != 1 || c[0].TaskID != "t2" || c[0].Reason == nil || *c[0].Reason != "why" {
@@ -228,6 +234,14 @@ func TestContractExchangeRefusals(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 
+		// A completion that is refused does not hide a cancel.
+		l.do("POST", "/v1/tasks/t1/cancel", l.control(roleOperator), `{"reason":"why"}`).want(202)
+		l.sweep()
+		got = l.exchange(w, `{"seq":1,"completed":[{"taskId":"t1","attempt":1,"outcome":"FAILED"}],"claim":{"waitMs":60000}}`)
+		if c := got.Heartbeat.CancelTasks; got.Completed[0].Status != 400 || len(c) != 1 || c[0].TaskID != "t1" {
+			t.Errorf("%+v", got)
+		}
+
 		// A claim that is refused does not affect the rest.
 		l.do("POST", "/v1/workers/"+w.WorkerID+"/drain", l.control(roleOperator), `{}`).want(200)
 		got = l.exchange(w, `{"seq":2,`+done+`,"claim":{"claimId":"c1"}}`)
@@ -246,4 +260,76 @@ func TestContractExchangeRefusals(t *testing.T) {
 			t.Errorf("%+v", task)
 		}
 	})
+}
+
+// Of several items of an attempt in an exchange, one that reports something counts, and that of its completion first.
+func TestContractExchangeKeepsProgressOfAttemptsThatAreNamedTwice(t *testing.T) {
+	t.Parallel()
+	contract(t, func(t *testing.T, l *live) {
+		w := l.register(mailer)
+		for _, id := range []string{"t1", "t2", "t3"} {
+			l.queue(`,"taskId":"` + id + `"`)
+		}
+		l.claimed(w, 3)
+		l.exchange(w, `{"seq":1,"inventory":[{"taskId":"t1","attempt":1,"details":{"frame":7}},{"taskId":"t2","attempt":1,"progressPct":20},`+
+			`{"taskId":"t3","attempt":1,"progressPct":30}],"progress":[{"taskId":"t2","attempt":1},{"taskId":"t3","attempt":1,"progressPct":31}],`+
+			`"completed":[{"taskId":"t1","attempt":1,"outcome":"FAILED","error":{"category":"TIMEOUT"}},`+
+			`{"taskId":"t3","attempt":1,"outcome":"SUCCEEDED","progress":{"progressPct":32}}]}`)
+		one, two, three := l.get("t1"), l.get("t2"), l.get("t3")
+		if string(one.Details) != `{"frame":7}` || one.State != v1.Queued || string(two.ProgressPct) != "20" || string(three.ProgressPct) != "32" {
+			t.Errorf("%+v\n%+v\n%+v", one, two, three)
+		}
+	})
+}
+
+// answeringWorkers answers heartbeats.
+type answeringWorkers struct {
+	fakeWorkers
+	answer *holdings.WorkerBeatResponse
+}
+
+func (w answeringWorkers) Beat(context.Context, model.Scope, string, workers.WorkerBeat) (*holdings.WorkerBeatResponse, error) {
+	return w.answer, nil
+}
+
+// notingQueues notes how long claims may wait.
+type notingQueues struct {
+	fakeQueues
+	waits *time.Duration
+}
+
+func (q notingQueues) Claim(_ context.Context, r queues.ClaimRequest) ([]*model.Envelope, error) {
+	*q.waits = r.Wait
+	return nil, nil
+}
+
+// The claim of an exchange waits until the next heartbeat is due, and not at all where the worker must know something, or with a large body.
+func TestTheClaimOfAnExchangeDoesNotDelayWhatTheWorkerMustKnow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body   string
+		answer holdings.WorkerBeatResponse
+		want   time.Duration
+	}{
+		"without a heartbeat": {`"completed":[]`, holdings.WorkerBeatResponse{}, time.Minute},
+		"heartbeat":           {`"seq":1`, holdings.WorkerBeatResponse{}, 10 * time.Second},
+		"drain":               {`"seq":1`, holdings.WorkerBeatResponse{ShouldDrain: true}, 0},
+		"cancel":              {`"seq":1`, holdings.WorkerBeatResponse{Cancels: []holdings.TaskNotice{{TaskID: "t1", Attempt: 1}}}, 0},
+		"loss":                {`"seq":1`, holdings.WorkerBeatResponse{Lost: []holdings.TaskNotice{{TaskID: "t1", Attempt: 1}}}, 0},
+		"large":               {`"seq":1,"x":"` + strings.Repeat("x", 16<<10) + `"`, holdings.WorkerBeatResponse{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.answer.At, c.answer.Interval = fakeTime, 10*time.Second
+			var waits time.Duration
+			e := newEnv(t, func(cfg *Config) {
+				f := cfg.Services.Beats.(*fakeTracker)
+				cfg.Services.Workers = answeringWorkers{fakeWorkers{f}, &c.answer}
+				cfg.Services.Queues = notingQueues{fakeQueues{f}, &waits}
+			})
+			e.asWorker("exchange", `{`+c.body+`,"claim":{"waitMs":60000}}`).want(200)
+			if waits != c.want {
+				t.Errorf("the claim waits for %v, want %v", waits, c.want)
+			}
+		})
+	}
 }

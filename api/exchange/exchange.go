@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/beatbody"
+	"github.com/lubdub-io/lubdub/api/internal/conn"
 	"github.com/lubdub-io/lubdub/api/queues"
 	"github.com/lubdub-io/lubdub/api/tasks"
 	"github.com/lubdub-io/lubdub/api/workers"
@@ -45,6 +47,16 @@ func (h *Handlers) exchange(req *httpapi.Request) (int, any, error) {
 	if err := req.Lenient(&b); err != nil {
 		return 0, nil, err
 	}
+	if err := b.check(); err != nil {
+		return 0, nil, err
+	}
+	if b.Seq != nil {
+		tenant := req.Caller.Claims.Tenant
+		if r := req.API.TakeBeat(req.Caller, tenant, req.Local()); r != nil {
+			return 0, nil, refused(req, r)
+		}
+		req.API.ChargeBeats(tenant, len(b.Progress)+len(b.Inventory), req.Local())
+	}
 	beat, err := b.beat()
 	if err != nil {
 		return 0, nil, err
@@ -55,11 +67,6 @@ func (h *Handlers) exchange(req *httpapi.Request) (int, any, error) {
 			return 0, nil, err
 		}
 	}
-	if beat != nil {
-		if refused := req.API.TakeBeat(req.Caller, req.Caller.Claims.Tenant, req.Local()); refused != nil {
-			return 0, nil, refused
-		}
-	}
 	completions := tasks.DecodeCompletions(req, b.Completed, beat != nil) // nothing has changed yet
 
 	answer := v1.ExchangeResponse{Tasks: []v1.TaskEnvelope{}, ClaimID: claim.ClaimID}
@@ -67,12 +74,18 @@ func (h *Handlers) exchange(req *httpapi.Request) (int, any, error) {
 	if beat != nil {
 		report(beat, completions.Reported)
 		if answer.Heartbeat, notices, err = h.Workers.Beat(req, req.Caller.Scope(), *beat); err != nil {
-			return 0, nil, err
+			return 0, nil, refused(req, err)
 		}
-		omit(answer.Heartbeat, completions.Reported)
 	}
 	if answer.Completed, err = h.Tasks.Complete(req, completions); err != nil {
 		return 0, nil, err
+	}
+	if beat != nil {
+		omit(answer.Heartbeat, completions.Ended())
+		limitWait(&claim, answer.Heartbeat)
+	}
+	if len(req.Ctx.Request.Body()) > conn.SmallBody { // which keeps its memory until the answer
+		claim.Wait = 0
 	}
 	if b.Claim != nil {
 		claimed, err := h.Queues.Claim(req, claim)
@@ -87,18 +100,38 @@ func (h *Handlers) exchange(req *httpapi.Request) (int, any, error) {
 	return h.Workers.Answer(req, answer, notices)
 }
 
-// beat returns the heartbeat in a body, checked; nil if there is none.
-func (b *body) beat() (*domainworkers.WorkerBeat, error) {
+// refused counts a heartbeat that was refused.
+func refused(req *httpapi.Request, err error) error {
+	req.API.Metrics.RefusedBeatOf(httpapi.KindWorker, httpapi.RefusalOf(req.Route.Op, err))
+	return err
+}
+
+// limitWait limits how long the claim of an exchange waits: until the next heartbeat is due, and not at all if there is something that the
+// worker must know now.
+func limitWait(claim *domainqueues.ClaimRequest, h *v1.WorkerHeartbeatResponse) {
+	claim.Wait = min(claim.Wait, time.Duration(h.HeartbeatIntervalMs)*time.Millisecond)
+	if h.ShouldDrain || len(h.CancelTasks)+len(h.LostTasks) > 0 {
+		claim.Wait = 0
+	}
+}
+
+// check checks which fields the body has.
+func (b *body) check() error {
 	switch {
 	case len(b.Completed) > maxCompleted:
-		return nil, tooMany("completed", len(b.Completed), maxCompleted)
+		return tooMany("completed", len(b.Completed), maxCompleted)
 	case len(b.Progress) > maxProgress:
-		return nil, tooMany("progress", len(b.Progress), maxProgress)
+		return tooMany("progress", len(b.Progress), maxProgress)
 	case b.Seq == nil && (b.ActiveCount != nil || b.Progress != nil || b.Inventory != nil):
-		return nil, httpapi.InvalidField("seq", "seq is missing; activeCount, progress and inventory are part of a heartbeat, which needs it")
+		return httpapi.InvalidField("seq", "seq is missing; activeCount, progress and inventory are part of a heartbeat, which needs it")
 	case b.Seq == nil && len(b.Completed) == 0 && b.Claim == nil:
-		return nil, httpapi.InvalidField("seq", "seq, completed and claim are missing; send seq for a heartbeat, or one of the others")
+		return httpapi.InvalidField("seq", "seq, completed and claim are missing; send seq for a heartbeat, or one of the others")
 	}
+	return nil
+}
+
+// beat returns the heartbeat in a body, checked; nil if there is none.
+func (b *body) beat() (*domainworkers.WorkerBeat, error) {
 	beat, err := b.Beat()
 	if b.Seq == nil || err != nil {
 		return nil, err
@@ -114,26 +147,24 @@ func tooMany(field string, n, most int) error {
 	return httpapi.InvalidField(field, fmt.Sprintf("%s has %d entries; send at most %d", field, n, most))
 }
 
-// report adds the progress of completed attempts to a heartbeat. Its inventory does not miss them.
+// report adds completed attempts to a heartbeat, with the progress that was sent with them. Its inventory does not miss them.
 func report(beat *domainworkers.WorkerBeat, completed []holdings.InventoryItem) {
+	var reported []holdings.InventoryItem
 	for _, item := range completed {
-		if item.Report != "" || item.Details != "" || beat.Inventory != nil {
-			beat.Progress = append(beat.Progress, item)
+		if !item.Bare() || beat.Inventory != nil {
+			reported = append(reported, item)
 		}
 	}
+	beat.Progress = append(reported, beat.Progress...) // the first item of an attempt that reports something counts
 }
 
-// omit removes notices about completed attempts from the answer to a heartbeat: their results say more, and a repeated exchange gets the
-// same answer.
-func omit(answer *v1.WorkerHeartbeatResponse, completed []holdings.InventoryItem) {
-	names := make(map[holdings.OwnedAttempt]bool, len(completed))
-	for _, item := range completed {
-		names[item.OwnedAttempt] = true
-	}
+// omit removes notices about attempts whose end was recorded from the answer to a heartbeat: the results of their completions say more, and
+// a repeated exchange gets the same answer.
+func omit(answer *v1.WorkerHeartbeatResponse, ended []holdings.OwnedAttempt) {
 	answer.CancelTasks = slices.DeleteFunc(answer.CancelTasks, func(n v1.CancelTask) bool {
-		return names[holdings.OwnedAttempt{TaskID: n.TaskID, Number: n.Attempt}]
+		return slices.Contains(ended, holdings.OwnedAttempt{TaskID: n.TaskID, Number: n.Attempt})
 	})
 	answer.LostTasks = slices.DeleteFunc(answer.LostTasks, func(n v1.LostTask) bool {
-		return names[holdings.OwnedAttempt{TaskID: n.TaskID, Number: n.Attempt}]
+		return slices.Contains(ended, holdings.OwnedAttempt{TaskID: n.TaskID, Number: n.Attempt})
 	})
 }

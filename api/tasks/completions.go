@@ -85,6 +85,16 @@ func (h *Handlers) Complete(req *httpapi.Request, c *Completions) ([]v1.Completi
 	return c.results, nil
 }
 
+// Ended returns the attempts whose end is recorded, by these completions or before. It is called after Complete.
+func (c *Completions) Ended() (names []holdings.OwnedAttempt) {
+	for i := range c.valid {
+		if s := c.valid[i].result.Status; s == fasthttp.StatusOK || s == fasthttp.StatusConflict {
+			names = append(names, c.valid[i].name)
+		}
+	}
+	return names
+}
+
 // refuse sets a completion's result to a refusal.
 func refuse(req *httpapi.Request, to *v1.CompletionResult, err error) {
 	r := req.Refusal(err)

@@ -52,6 +52,7 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	req.API.ChargeBeats(scope.Tenant, len(body.Tasks), req.Local())
 	if b.Inventory, err = beatbody.Items("tasks", body.Tasks); err != nil {
 		return 0, nil, err
 	}
@@ -62,12 +63,12 @@ func (h *Handlers) heartbeat(req *httpapi.Request) (int, any, error) {
 	return h.Answer(req, answer, result)
 }
 
-// Beat stores a heartbeat of the worker whose token the request has, and counts what it reports.
+// Beat stores a heartbeat of the worker whose token the request has. Its checkpoints are charged; its entries have been.
 func (h *Handlers) Beat(req *httpapi.Request, scope model.Scope, b workers.WorkerBeat) (
 	answer *v1.WorkerHeartbeatResponse, result *holdings.WorkerBeatResponse, err error,
 ) {
 	for _, items := range [][]holdings.InventoryItem{b.Progress, b.Inventory} {
-		charged := len(items)
+		charged := 0
 		for i := range items {
 			charged += beatbody.KiB(items[i].Details)
 		}

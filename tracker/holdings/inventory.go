@@ -17,10 +17,13 @@ type InventoryItem struct {
 	Details string // compact JSON; empty: none
 }
 
+// Bare reports whether the item only says that the worker has the attempt.
+func (i InventoryItem) Bare() bool { return i.Report == "" && i.Details == "" }
+
 // TakeInventory compares the attempts that a worker reports with those that it holds. Reported ones are kept alive as by their own beats;
 // the worker is notified of those that it no longer holds; and those missing from two of its beats in a row are taken from it, unless the
-// beat has no number among those with an inventory. Of several items of an attempt, the first counts. It fails when Redis does not confirm
-// a part of that.
+// beat has no number among those with an inventory. Of several items of an attempt, the first that reports something counts. It fails when
+// Redis does not confirm a part of that.
 func (s *Service) TakeInventory(ctx context.Context, h *WorkerBeatResponse, items []InventoryItem) error {
 	held, err := s.HeldBy(ctx, "worker beat", h.Scope, h.Worker)
 	if err != nil {
@@ -32,12 +35,7 @@ func (s *Service) TakeInventory(ctx context.Context, h *WorkerBeatResponse, item
 	}
 	var explained []*beats.Beat
 	var strange []InventoryItem
-	listed := make(map[OwnedAttempt]bool, len(items))
-	for _, item := range items {
-		if listed[item.OwnedAttempt] {
-			continue
-		}
-		listed[item.OwnedAttempt] = true
+	for _, item := range once(items) {
 		k, ok := holds[item.OwnedAttempt]
 		if !ok {
 			strange = append(strange, item)
@@ -66,6 +64,21 @@ func (s *Service) TakeInventory(ctx context.Context, h *WorkerBeatResponse, item
 		}
 	}
 	return s.loseMissed(ctx, h, holds)
+}
+
+// once returns one item of each attempt: the first that reports something, else the first.
+func once(items []InventoryItem) []InventoryItem {
+	at := make(map[OwnedAttempt]int, len(items))
+	found := make([]InventoryItem, 0, len(items))
+	for _, item := range items {
+		if i, listed := at[item.OwnedAttempt]; !listed {
+			at[item.OwnedAttempt] = len(found)
+			found = append(found, item)
+		} else if found[i].Bare() {
+			found[i] = item
+		}
+	}
+	return found
 }
 
 // explainStrange finds out about attempts that a worker reports and does not hold. Its own ones get a beat, whose result explains them;

@@ -88,12 +88,20 @@ func TestTasksGetTheTraceContextOfTheCall(t *testing.T) {
 			func() error { _, err := c.Enqueue(ctx, "mail", "x", nil, client.Traceparent("own")); return err },
 			func() error { _, err := c.Enqueue(t.Context(), "mail", "x", nil); return err },
 			func() error { _, err := c.CreateTasks(ctx, make([]v1.CreateTasksItem, 1)); return err },
+			func() error {
+				_, err := c.Enqueue(context.WithValue(t.Context(), key{}, trace+"\n"), "mail", "x", nil)
+				return err
+			},
+			func() error {
+				_, err := c.CreateTask(ctx, v1.CreateTaskRequest{Queue: "mail", Traceparent: "body"})
+				return err
+			},
 		} {
 			if err := create(); err != nil {
 				t.Error(err)
 			}
 		}
-		if got, want := strings.Join(traces, " "), strings.Join([]string{trace, trace, "own", "", trace}, " "); got != want {
+		if got, want := strings.Join(traces, " "), strings.Join([]string{trace, trace, "own", "", trace, "", ""}, " "); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})

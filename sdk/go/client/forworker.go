@@ -26,6 +26,7 @@ func init() {
 		defer attempt.mu.Unlock()
 		return attempt.firstAnswer
 	}
+	hooks.Over = func(a any) bool { return held{a.(*Attempt)}.Over() }
 	hooks.Heartbeat = func(ctx context.Context, c any, all []beats.Attempt) error {
 		return c.(*Client).heartbeatHeld(ctx, all)
 	}

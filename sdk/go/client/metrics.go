@@ -7,7 +7,7 @@ import (
 )
 
 // Metrics are functions that are called with what happens, for a metrics library. Any of them may be nil. They are called from many
-// goroutines and must not block. Package lubdubprom has them for Prometheus.
+// goroutines and must neither block nor panic. Package lubdubprom has them for Prometheus.
 type Metrics struct {
 	// Beat is called for a heartbeat request: ok, refused or unanswered; for how many attempts, and its duration.
 	Beat func(result string, attempts int, took time.Duration)

@@ -185,7 +185,8 @@ func Measure(m Metrics) Option {
 }
 
 // TraceContext calls f, with the context of the call, for the W3C trace context of tasks that are created without one. An empty or invalid
-// result is ignored. Package lubdubotel has such a function for OpenTelemetry.
+// result is ignored. It is sent as a header, which is no part of the request that an idempotency key names. Package lubdubotel has such a
+// function for OpenTelemetry.
 func TraceContext(f func(context.Context) string) Option {
 	return func(s *settings) error {
 		s.trace = f

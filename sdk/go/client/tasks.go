@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -45,7 +46,7 @@ func (c *Client) CreateTask(ctx context.Context, r v1.CreateTaskRequest, opts ..
 func (c *Client) create(ctx context.Context, r creation) (*Created, error) {
 	var body json.RawMessage
 	k := &call{method: http.MethodPost, path: "/v1/tasks", query: c.scoped(nil), in: &r.CreateTaskRequest, out: &body,
-		key: cmp.Or(r.IdempotencyKey, rand.Text()), trace: cmp.Or(r.trace, c.set.trace(ctx))}
+		key: cmp.Or(r.IdempotencyKey, rand.Text()), trace: cmp.Or(r.trace, c.traceOf(ctx, r.CreateTasksItem))}
 	if err := c.do(ctx, k); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 	for i := range keyed {
 		left[i], keyed[i].IdempotencyKey = i, cmp.Or(keyed[i].IdempotencyKey, rand.Text())
 	}
-	trace := c.set.trace(ctx)
+	trace := c.traceOf(ctx, tasks...)
 	deadline, bounded := ctx.Deadline()
 	for n := 0; ; n++ {
 		if err := c.createSome(ctx, keyed, left, trace, all); err != nil && n == 0 {
@@ -97,6 +98,19 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 			return all, nil
 		}
 	}
+}
+
+// traceOf returns the trace context for those of the tasks that have none; empty if all have one, or if there is none. A server ignores one
+// that is not valid; a request with other characters could not be sent.
+func (c *Client) traceOf(ctx context.Context, tasks ...v1.CreateTasksItem) string {
+	if !slices.ContainsFunc(tasks, func(t v1.CreateTasksItem) bool { return t.Traceparent == "" }) {
+		return ""
+	}
+	trace := c.set.trace(ctx)
+	if strings.Trim(trace, "0123456789abcdef-") != "" {
+		return ""
+	}
+	return trace
 }
 
 // createSome makes the creations at the given indexes.

@@ -59,5 +59,5 @@ func Traced(provider trace.TracerProvider) worker.Middleware {
 func planned(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
 	return errors.As(err, new(*client.SnoozeError)) || errors.As(err, new(client.Cancelled)) ||
-		errors.As(cause, new(client.Cancelled)) || errors.Is(cause, worker.ErrStopping)
+		errors.As(cause, new(client.Cancelled)) && errors.Is(err, context.Canceled) || errors.Is(cause, worker.ErrStopping)
 }

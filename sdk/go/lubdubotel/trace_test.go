@@ -3,6 +3,9 @@ package lubdubotel_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -44,12 +47,20 @@ func TestSpansContinueFromTheCreationToTheHandler(t *testing.T) {
 			}
 		case `"stops"`:
 			return nil, worker.Cancelled("not wanted")
+		case `"fails after a cancel"`:
+			server.Cancel(task.ID(), "why")
+			<-ctx.Done()
+			return nil, errors.New("no address")
+		case `"is cancelled"`:
+			server.Cancel(task.ID(), "why")
+			<-ctx.Done()
+			return nil, ctx.Err()
 		}
 		return nil, nil
 	})
 	ctx, creation := provider.Tracer("test").Start(t.Context(), "order")
 	ids := map[string]string{}
-	for _, name := range []string{"works", "fails", "snoozes", "stops"} {
+	for _, name := range []string{"works", "fails", "snoozes", "stops", "fails after a cancel", "is cancelled"} {
 		task, err := c.Enqueue(ctx, "mail", "send", name)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +75,7 @@ func TestSpansContinueFromTheCreationToTheHandler(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(t.Context()) }()
 	server.Until("all tasks have ended", func() bool {
-		for _, id := range append([]string{untraced.TaskID}, ids["works"], ids["fails"], ids["snoozes"], ids["stops"]) {
+		for _, id := range append(slices.Collect(maps.Values(ids)), untraced.TaskID) {
 			if s := server.Task(id).State; s != v1.Succeeded && s != v1.Failed && s != v1.Cancelled {
 				return false
 			}
@@ -100,7 +111,7 @@ func TestSpansContinueFromTheCreationToTheHandler(t *testing.T) {
 					t.Errorf("%s: %s is %v, want %v", name, key, got.AsInterface(), want)
 				}
 			}
-			if failed := s.Status().Code == codes.Error; failed != (name == "fails") || failed != (len(s.Events()) > 0) {
+			if failed := s.Status().Code == codes.Error; failed != strings.HasPrefix(name, "fails") || failed != (len(s.Events()) > 0) {
 				t.Errorf("%s: %+v %+v", name, s.Status(), s.Events())
 			}
 		}

@@ -2,7 +2,6 @@
 package lubdubprom
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -44,14 +43,16 @@ func Metrics(reg prometheus.Registerer) (client.Metrics, error) {
 			"Share of the heartbeat timeout that was left when a heartbeat was accepted: 1 is all, 0 nothing.",
 			prometheus.LinearBuckets(0.1, 0.1, 10))
 	)
-	var failed []error
-	for _, c := range []prometheus.Collector{
+	all := []prometheus.Collector{
 		attempts, retries, duration, wait, beat, running, claims, claimed, heartbeats, took, refusals, lease,
-	} {
-		failed = append(failed, reg.Register(c))
 	}
-	if err := errors.Join(failed...); err != nil {
-		return client.Metrics{}, fmt.Errorf("lubdubprom: %w", err)
+	for i, c := range all {
+		if err := reg.Register(c); err != nil {
+			for _, registered := range all[:i] {
+				reg.Unregister(registered)
+			}
+			return client.Metrics{}, fmt.Errorf("lubdubprom: %w", err)
+		}
 	}
 	return client.Metrics{
 		Beat: func(result string, _ int, d time.Duration) {

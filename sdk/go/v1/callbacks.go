@@ -189,7 +189,7 @@ type ExchangeRequest struct {
 	Inventory []WorkerTaskItem `json:"inventory,omitempty"`
 	// Completed are at most 100 results of attempts that were dispatched to the worker.
 	Completed []ExchangeCompletion `json:"completed,omitempty"`
-	// Claim claims tasks of the worker's queue.
+	// Claim claims tasks of the worker's queue. It waits as long as the answer to the heartbeat may: at most until the next one is due.
 	Claim *ClaimRequest `json:"claim,omitempty"`
 }
 

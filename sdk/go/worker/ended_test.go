@@ -212,6 +212,31 @@ func TestTheEndOfAnAttemptThatIsGivenBack(t *testing.T) {
 			}
 		})
 	}
+	for name, end := range map[string]func(s *site, id string) error{
+		"lost": func(s *site, id string) error {
+			s.server.Supersede(id)
+			time.Sleep(15 * time.Second)
+			return s.stop()
+		},
+		"taken offline": func(s *site, _ string) error {
+			s.server.ForceOffline(s.worker.WorkerID())
+			return <-s.ended
+		},
+	} {
+		inBubble(t, func(t *testing.T) { // while its handler continues
+			s, e, _ := measuredSite(t, worker.StopWithin(5*time.Second, 8*time.Second))
+			s.run(func(context.Context, *worker.Task) (any, error) { time.Sleep(time.Hour); return nil, nil })
+			id := s.enqueue()
+			time.Sleep(time.Second)
+			if err := end(s, id); err != nil && name == "lost" {
+				t.Error(err)
+			}
+			if got := e.take(); !strings.HasPrefix(got, "default/job 1: LOST after ") || strings.Contains(got, "\n") {
+				t.Errorf("%s: %s", name, got)
+			}
+			time.Sleep(2 * time.Hour)
+		})
+	}
 	inBubble(t, func(t *testing.T) { // no server takes its completion before the hard stop
 		s, e, _ := measuredSite(t, worker.StopWithin(5*time.Second, 8*time.Second))
 		s.run(func(context.Context, *worker.Task) (any, error) { s.server.Down(); return nil, nil })

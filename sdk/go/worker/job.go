@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -95,6 +97,9 @@ func (j *job) measure(outcome v1.Outcome, willRetry bool, now time.Time) {
 	if j.measured.Swap(true) {
 		return
 	}
+	if outcome == client.OutcomeReturned && beats.Client.Over(j.attempt.Load()) {
+		outcome = client.OutcomeLost // there is nothing to give back
+	}
 	e := client.AttemptEnd{Attempt: j.envelope.Attempt, Outcome: outcome, WillRetry: willRetry, Duration: now.Sub(j.began)}
 	if j.envelope.Type != nil {
 		e.Type = *j.envelope.Type
@@ -111,6 +116,18 @@ func (j *job) measure(outcome v1.Outcome, willRetry bool, now time.Time) {
 		e.FirstHeartbeat = &after
 	}
 	j.worker.client.Metrics().Ended(e)
+}
+
+// measureLeft reports the ends of attempts whose handlers are still running when the worker stops to wait for them.
+func (w *Worker) measureLeft(outcome v1.Outcome) {
+	w.mu.Lock()
+	left := slices.Collect(maps.Keys(w.jobs))
+	w.mu.Unlock()
+	for _, j := range left {
+		if j.attempt.Load() != nil && !j.settling.Load() {
+			j.measure(outcome, false, w.clock.Now())
+		}
+	}
 }
 
 // leave frees the place.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +53,7 @@ func (w *Worker) finish(cancel context.CancelCauseFunc, endClaims func()) {
 	if w.isHeld() {
 		cancel(client.Lost{Reason: forcedOffline})
 		w.awaitUntil(func() bool { return len(w.jobs) == 0 }, began.Add(w.set.hardStop))
+		w.measureLeft(client.OutcomeLost)
 		return
 	}
 	var announcing sync.WaitGroup
@@ -136,13 +136,8 @@ func (w *Worker) giveBack() {
 	w.mu.Lock()
 	w.gaveBack = true
 	w.set.log.Warn("The hard stop has come", "active", len(w.jobs))
-	left := slices.Collect(maps.Keys(w.jobs))
 	w.mu.Unlock()
-	for _, j := range left {
-		if j.attempt.Load() != nil && !j.settling.Load() {
-			j.measure(client.OutcomeReturned, false, w.clock.Now())
-		}
-	}
+	w.measureLeft(client.OutcomeReturned)
 	late := make(chan struct{})
 	defer w.clock.AfterFunc(lastWait, func() { close(late) })()
 	w.await(func() bool { return w.completing == 0 }, nil, late)

@@ -4,6762 +4,6746 @@
  */
 
 export interface paths {
-  '/': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List the entry points
-     * @description A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this document as a page.
-     */
-    get: operations['index'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/healthz': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** The same as /readyz */
-    get: operations['healthz'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/livez': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Check that the process responds
-     * @description It never sends a request to Redis.
-     */
-    get: operations['livez'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/openapi.json': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** Read this document */
-    get: operations['openapi'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/readyz': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Check that this server is ready
-     * @description The answer is 503 while the server shuts down. If Redis is not responding, which affects all servers, the status is degraded and the answer is still 200, so that a balancer does not remove all servers at once.
-     */
-    get: operations['readyz'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/events': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List or stream events
-     * @description A page of events of all shards, or a stream of them if Accept is text/event-stream. The cursor resumes both: no event is missed, and a repeated event has the same id. If events are no longer kept, a page has a gap, and a stream an event of that name. Pages may be short or empty if few events pass the filter: more says whether there may be more. Every 15 s a stream sends a sign of life with its position. It ends with an event that has the cursor from which to continue: lagged, if its client does not keep up, or end, with a reason: draining, token_expired or token_revoked. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listEvents'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/heartbeats': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Send many heartbeats
-     * @description Each item is authorized by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are in the results.
-     */
-    post: operations['heartbeats'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/machines': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List machines
-     * @description Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listMachines'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/machines/{machineId}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Read a machine
-     * @description Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['getMachine'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/machines/{machineId}/drain': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Drain a machine
-     * @description Each of its workers drains as with its own call. Until the machine is resumed, a worker that registers on it is DRAINING from the start: its heartbeats get shouldDrain, its claims are rejected with 409, and it stays so even if it is idle. A repeated call may set another deadline and reason. Roles: operator, dispatcher, admin.
-     */
-    post: operations['drainMachine'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/machines/{machineId}/offline': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Take a machine offline and hold it there
-     * @description Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline. The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin.
-     */
-    post: operations['offlineMachine'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/machines/{machineId}/resume': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Undo a machine's drain and hold
-     * @description Workers may register on a machine that was held offline; workers that were taken offline individually stay held. Workers that drain with the machine, or that registered on it meanwhile, are ONLINE again; workers that were drained individually continue to drain. A machine that is not drained does not change. Roles: operator, dispatcher, admin.
-     */
-    post: operations['resumeMachine'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List queues
-     * @description Queues that hold tasks, have workers or are paused, by name. unrunnable counts the tasks of a type that no worker can run. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listQueues'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Read a queue
-     * @description The answer is 404 if the queue has no waiting or running tasks and no workers, and is not paused. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['getQueue'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/claim': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Claim tasks
-     * @description The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type, runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task, or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the worker holds them. With start, the tasks are RUNNING in the answer, as if the worker had reported their starts. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, such as cancellations, are in the answers to its heartbeats only.
-     */
-    post: operations['claimTasks'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/pause': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Pause a queue
-     * @description New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000 paused queues; one more gets 429. Roles: operator, dispatcher, admin.
-     */
-    post: operations['pauseQueue'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/queues/{queue}/resume': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Resume a queue
-     * @description Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles: operator, dispatcher, admin.
-     */
-    post: operations['resumeQueue'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/runs/{runId}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Count a run's tasks
-     * @description Roles: viewer, submitter, operator, dispatcher, admin.
-     */
-    get: operations['getRun'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/runs/{runId}/cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Request the cancellation of all tasks of a run
-     * @description Roles: submitter, operator, dispatcher, admin.
-     */
-    post: operations['cancelRun'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/schedules': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List schedules
-     * @description Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listSchedules'];
-    put?: never;
-    /**
-     * Create a schedule
-     * @description Each fire creates its task once, no matter how many servers run and when they die: its idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one more gets 429. Roles: operator, dispatcher, admin.
-     */
-    post: operations['createSchedule'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/schedules/{scheduleId}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Read a schedule
-     * @description Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['getSchedule'];
-    /**
-     * Replace a schedule's definition
-     * @description The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
-     */
-    put: operations['replaceSchedule'];
-    post?: never;
-    /**
-     * Delete a schedule
-     * @description Its tasks stay. Roles: operator, dispatcher, admin.
-     */
-    delete: operations['deleteSchedule'];
-    options?: never;
-    head?: never;
-    /**
-     * Patch a schedule's definition
-     * @description Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin.
-     */
-    patch: operations['changeSchedule'];
-    trace?: never;
-  };
-  '/v1/schedules/{scheduleId}/backfill': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Fire a schedule for a time in the past
-     * @description It fires for each scheduled time after from, up to and including to: the newest maxCatchup of them. Times that have already fired keep their task. Roles: operator, dispatcher, admin.
-     */
-    post: operations['backfillSchedule'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/schedules/{scheduleId}/fire': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Fire a schedule once, now
-     * @description It fires even if it is paused or its earlier tasks still run. The fire has the time of the current second: two calls within one second fire once. Roles: operator, dispatcher, admin.
-     */
-    post: operations['fireSchedule'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/schedules/{scheduleId}/next': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List a schedule's next fires
-     * @description Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['nextFires'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/schedules/{scheduleId}/pause': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Pause a schedule
-     * @description Fires that are pending still create their tasks. Roles: operator, dispatcher, admin.
-     */
-    post: operations['pauseSchedule'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/schedules/{scheduleId}/resume': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Resume a schedule
-     * @description Missed fires are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
-     */
-    post: operations['resumeSchedule'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/scopes': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List tenants and workspaces in use
-     * @description Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listScopes'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/stats': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Count tasks and workers, with rates
-     * @description Levels are those of the scope: a token for all tenants need not name a tenant, and may name one without a workspace. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten seconds; a dead replica is omitted. The levels of the series are shown to a token for all tenants, and to the only workspace in a deployment. beatGapRatio is the one of /metrics, of all replicas together. All values are at most a second old. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['getStats'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/stats/verdicts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Count the attempts that Lubdub ended
-     * @description Verdicts of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old, or ten seconds if there are very many. By a label, which is read from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['countVerdicts'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/system': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Read the state of the deployment
-     * @description Replicas, shards, Redis servers, brake and reconciler of the whole deployment, at most a second old. A Redis server that does not respond has an error and no other field. Summary and findings are those that the CLI and the dashboard show: about Lubdub itself, and about the workers and queues of the scope; about queues only if the scope is one workspace. A finding that is not ok has a remedy. Codes name what was checked and do not change; messages are for people, and do. While no Redis server responds, the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['getSystem'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/system:release': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Release the mass-expiry brake
-     * @description For operators who know that the workers that fell silent together are dead: all that the brake holds in this tenant and workspace expires now, and the brake holds nothing there for a while. A task or worker whose heartbeats arrive meanwhile stays alive. If the brake holds nothing, nothing changes. Roles: operator, dispatcher, admin.
-     */
-    post: operations['releaseBrake'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/system:sweep': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Sweep now
-     * @description Sweeps all shards once, in addition to the sweepers' own sweeps. The counts are of all tenants; machines are named in the token's scope only. Roles: admin.
-     */
-    post: operations['sweep'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List tasks
-     * @description Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends. totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A page may be short, also if tasks are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin.
-     */
-    get: operations['listTasks'];
-    put?: never;
-    /**
-     * Create a task
-     * @description Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller delivers to a worker. With a queue the task waits, QUEUED, or SCHEDULED until its runAt or for its delayMs. Roles: submitter, dispatcher, admin.
-     */
-    post: operations['createTask'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks/{taskId}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Read a task
-     * @description With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or with its current state when waitMs has passed. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher, admin.
-     */
-    get: operations['getTask'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks/{taskId}/attempts': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Create a task's next attempt
-     * @description For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt gets the same answer. The answer is 201 with the envelope, or 202 with the task if it waits in its queue, or if the caller is an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the same request. Roles: operator, dispatcher, admin.
-     */
-    post: operations['nextAttempt'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks/{taskId}/cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Request a task's cancellation
-     * @description Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace period begins then. A task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its worker's requests are then rejected as those of an expired attempt. Roles: submitter, operator, dispatcher, admin.
-     */
-    post: operations['cancelTask'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks/{taskId}/completed': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Report the result of an attempt
-     * @description A repeated completion gets the same answer. A late one changes nothing.
-     */
-    post: operations['completed'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks/{taskId}/heartbeat': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Send a task's heartbeat
-     * @description A 200 means that the heartbeat is stored in Redis. Stop gracefully when shouldCancel is true, and at once on 409 or 410. In the last third of its token's life the attempt gets a new token.
-     */
-    post: operations['heartbeat'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks/{taskId}/started': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Report that the worker has started
-     * @description A repeated request for the running attempt gets the same answer. A heartbeat or a completion before it starts the attempt too.
-     */
-    post: operations['started'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks:batch': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Create many tasks
-     * @description Each task has its own result, in the same order: the status and body that a separate request would have got. Roles: submitter, dispatcher, admin.
-     */
-    post: operations['createTasks'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks:cancel': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Cancel all tasks that match a selector
-     * @description Each call examines up to 1,000 tasks, in the order of their ids: continue while there is a nextPageToken. Each task is cancelled as with its own call; finished tasks that match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing changes, and wouldDo counts the matching tasks that would. Roles: submitter, operator, dispatcher, admin.
-     */
-    post: operations['cancelTasks'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks:retry': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Retry all FAILED tasks that match a selector
-     * @description Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher, admin.
-     */
-    post: operations['retryTasks'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tasks:wait': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Wait for the ends of tasks
-     * @description The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
-     */
-    post: operations['waitTasks'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tokens': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Create a token with fewer rights
-     * @description Creates a token from the request's control token, with the same scope, queue and subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin.
-     */
-    post: operations['createToken'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/tokens:revoke': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Revoke tokens
-     * @description Tokens that were issued until now, or until issuedBefore, get 401 from this server at once and from all servers within 2 s; tokens that are issued later are valid. A worker whose token was revoked registers again, if its enroll token is valid; until then its heartbeats are rejected. A revocation is kept until all tokens that it covers have expired. There may be 10,000 revocations at a time, 1,000 of them of one tenant; one more gets 429. Roles: admin.
-     */
-    post: operations['revokeTokens'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/webhooks': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List webhooks
-     * @description In the order of their ids. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listWebhooks'];
-    put?: never;
-    /**
-     * Create a webhook
-     * @description Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250, and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin.
-     */
-    post: operations['createWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/webhooks/{webhookId}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Read a webhook
-     * @description Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['getWebhook'];
-    /**
-     * Replace a webhook's definition
-     * @description The body replaces the whole definition; the secret stays. A webhook that was disabled is enabled, unless enabled is false. Roles: operator, dispatcher, admin.
-     */
-    put: operations['updateWebhook'];
-    post?: never;
-    /**
-     * Delete a webhook
-     * @description Its pending deliveries are deleted, and requests to it that are under way are stopped. Roles: operator, dispatcher, admin.
-     */
-    delete: operations['deleteWebhook'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/webhooks/{webhookId}/deliveries': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List a webhook's deliveries
-     * @description Newest first, or oldest first with order=asc: all pending deliveries, the newest 500 delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listDeliveries'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/webhooks/{webhookId}/redeliver': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Send deliveries again
-     * @description One delivery, or all events since a time that are still kept; these keep their webhook-id. A call with since may stop early: continue with its nextPageToken. Roles: operator, dispatcher, admin.
-     */
-    post: operations['redeliver'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/webhooks/{webhookId}/rotate-secret': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Replace a webhook's secret
-     * @description The answer has the new secret, which is never shown again. For 24 hours messages are also signed with the old one. Roles: operator, dispatcher, admin.
-     */
-    post: operations['rotateSecret'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/webhooks/{webhookId}/test': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Send a test message to a webhook
-     * @description Sends a message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin.
-     */
-    post: operations['testWebhook'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * List workers
-     * @description Workers are in the order of registration, or of their last heartbeats. totalCount is the total of all pages, with any filter. Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['listWorkers'];
-    put?: never;
-    /**
-     * Register a worker
-     * @description Registering counts as the first heartbeat. A registration with the same queue, machine, name, hostname and pid replaces the earlier one, which becomes OFFLINE with the reason SUPERSEDED and is named in superseded; processes that keep replacing each other cause the event worker.identity_conflict. With a registrationId or an Idempotency-Key a repeated request gets the first answer and replaces no worker. A token that is bound to a queue can register for that queue only. While an operator holds the worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline, the request is rejected with 409 worker_held_offline, which names the workerId or machineId that is held and the remedy. On a drained machine the answer has shouldDrain. A registration may have up to 8 KiB. Roles: enroll, admin.
-     */
-    post: operations['registerWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /**
-     * Read a worker
-     * @description Roles: viewer, operator, dispatcher, admin.
-     */
-    get: operations['getWorker'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/cordon': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Cordon a worker
-     * @description The worker stays ONLINE, continues with what it holds and does not end when it is idle; its claims wait and get nothing, and selection skips it. Tasks that were placed on it and wait are placed again. Heartbeats, drains and resumes do not change the cordon, and a registration that replaces the worker inherits it. Cordoning a cordoned worker changes nothing. Roles: operator, dispatcher, admin.
-     */
-    post: operations['cordonWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/deregister': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Deregister a worker
-     * @description The worker is OFFLINE at once, and the tasks that it holds return to their queues without counting as lost. With drain it is OFFLINE when it has finished what it holds. Roles, in addition to the worker itself: operator, dispatcher, admin.
-     */
-    post: operations['deregisterWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/drain': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Drain a worker
-     * @description The worker claims no more tasks and finishes those that it holds. It is OFFLINE when it has finished them and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in addition to the worker itself: operator, dispatcher, admin.
-     */
-    post: operations['drainWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/exchange': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Send a worker's heartbeat and results, and claim tasks
-     * @description One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that waits, the results of the completions wait too. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB.
-     */
-    post: operations['exchange'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/heartbeat': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Send a worker's heartbeat
-     * @description It keeps the worker alive, and every task that the worker has claimed and that has no separate timeout. On 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the worker gets a new token.
-     */
-    post: operations['workerHeartbeat'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/offline': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Take a worker offline and hold it there
-     * @description The worker is OFFLINE at once, and the tasks that it holds are lost, as if it had died; its heartbeats and claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles: operator, dispatcher, admin.
-     */
-    post: operations['offlineWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/resume': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Undo a drain or a hold
-     * @description A draining worker is ONLINE again. A worker that is held offline stays OFFLINE, and its identity may be registered again. Roles: operator, dispatcher, admin.
-     */
-    post: operations['resumeWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers/{workerId}/uncordon': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Undo a cordon
-     * @description Waiting claims of the worker can get tasks at once. Roles: operator, dispatcher, admin.
-     */
-    post: operations['uncordonWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers:cordon': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Cordon all workers that match a selector
-     * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
-     */
-    post: operations['cordonWorkers'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers:drain': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Drain all workers that match a selector
-     * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
-     */
-    post: operations['drainWorkers'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers:offline': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Take offline all workers that match a selector or have been silent
-     * @description The workers are OFFLINE at once and held there, and the tasks that they hold are lost, as if the workers had died. If a repeated call finds no worker left to take offline, the answer is 200. Roles: operator, dispatcher, admin.
-     */
-    post: operations['offlineWorkers'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers:resume': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Undo the drains and holds of all workers that match a selector
-     * @description All conditions of the selector must match. If no worker matches, the answer is 404. A drained machine stays drained. Workers that are held offline match too, and may register again. Roles: operator, dispatcher, admin.
-     */
-    post: operations['resumeWorkers'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers:select': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Choose a worker
-     * @description The workers of the queue are filtered by runtime, type, labels, status, cordon, freshness and capacity, in this order; rejected counts each worker at the first filter that it fails. A worker that is OFFLINE because it was silent counts as stale, whether or not a sweep has found it. The choice reserves nothing: to reserve, use placement when you create the task. Roles: viewer, operator, dispatcher, admin.
-     */
-    post: operations['selectWorker'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/v1/workers:uncordon': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    get?: never;
-    put?: never;
-    /**
-     * Undo the cordons of all workers that match a selector
-     * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
-     */
-    post: operations['uncordonWorkers'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/version': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    /** Read the version of the server */
-    get: operations['version'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the entry points
+         * @description A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this document as a page.
+         */
+        get: operations["index"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The same as /readyz */
+        get: operations["healthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/livez": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check that the process responds
+         * @description It never sends a request to Redis.
+         */
+        get: operations["livez"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read this document */
+        get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check that this server is ready
+         * @description The answer is 503 while the server shuts down. If Redis is not responding, which affects all servers, the status is degraded and the answer is still 200, so that a balancer does not remove all servers at once.
+         */
+        get: operations["readyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List or stream events
+         * @description A page of events of all shards, or a stream of them if Accept is text/event-stream. The cursor resumes both: no event is missed, and a repeated event has the same id. If events are no longer kept, a page has a gap, and a stream an event of that name. Pages may be short or empty if few events pass the filter: more says whether there may be more. Every 15 s a stream sends a sign of life with its position. It ends with an event that has the cursor from which to continue: lagged, if its client does not keep up, or end, with a reason: draining, token_expired or token_revoked. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/heartbeats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send many heartbeats
+         * @description Each item is authorized by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are in the results.
+         */
+        post: operations["heartbeats"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/machines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List machines
+         * @description Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listMachines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/machines/{machineId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a machine
+         * @description Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["getMachine"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/machines/{machineId}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain a machine
+         * @description Each of its workers drains as with its own call. Until the machine is resumed, a worker that registers on it is DRAINING from the start: its heartbeats get shouldDrain, its claims are rejected with 409, and it stays so even if it is idle. A repeated call may set another deadline and reason. Roles: operator, dispatcher, admin.
+         */
+        post: operations["drainMachine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/machines/{machineId}/offline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a machine offline and hold it there
+         * @description Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline. The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin.
+         */
+        post: operations["offlineMachine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/machines/{machineId}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a machine's drain and hold
+         * @description Workers may register on a machine that was held offline; workers that were taken offline individually stay held. Workers that drain with the machine, or that registered on it meanwhile, are ONLINE again; workers that were drained individually continue to drain. A machine that is not drained does not change. Roles: operator, dispatcher, admin.
+         */
+        post: operations["resumeMachine"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List queues
+         * @description Queues that hold tasks, have workers or are paused, by name. unrunnable counts the tasks of a type that no worker can run. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listQueues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/queues/{queue}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a queue
+         * @description The answer is 404 if the queue has no waiting or running tasks and no workers, and is not paused. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["getQueue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/queues/{queue}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim tasks
+         * @description The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type, runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task, or until waitMs is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the worker holds them. With start, the tasks are RUNNING in the answer, as if the worker had reported their starts. A claim counts as a heartbeat of the worker when it arrives; notices for the worker, such as cancellations, are in the answers to its heartbeats only.
+         */
+        post: operations["claimTasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/queues/{queue}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a queue
+         * @description New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000 paused queues; one more gets 429. Roles: operator, dispatcher, admin.
+         */
+        post: operations["pauseQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/queues/{queue}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a queue
+         * @description Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles: operator, dispatcher, admin.
+         */
+        post: operations["resumeQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{runId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count a run's tasks
+         * @description Roles: viewer, submitter, operator, dispatcher, admin.
+         */
+        get: operations["getRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/runs/{runId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request the cancellation of all tasks of a run
+         * @description Roles: submitter, operator, dispatcher, admin.
+         */
+        post: operations["cancelRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List schedules
+         * @description Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listSchedules"];
+        put?: never;
+        /**
+         * Create a schedule
+         * @description Each fire creates its task once, no matter how many servers run and when they die: its idempotency key is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one more gets 429. Roles: operator, dispatcher, admin.
+         */
+        post: operations["createSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{scheduleId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a schedule
+         * @description Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["getSchedule"];
+        /**
+         * Replace a schedule's definition
+         * @description The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
+         */
+        put: operations["replaceSchedule"];
+        post?: never;
+        /**
+         * Delete a schedule
+         * @description Its tasks stay. Roles: operator, dispatcher, admin.
+         */
+        delete: operations["deleteSchedule"];
+        options?: never;
+        head?: never;
+        /**
+         * Patch a schedule's definition
+         * @description Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin.
+         */
+        patch: operations["changeSchedule"];
+        trace?: never;
+    };
+    "/v1/schedules/{scheduleId}/backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fire a schedule for a time in the past
+         * @description It fires for each scheduled time after from, up to and including to: the newest maxCatchup of them. Times that have already fired keep their task. Roles: operator, dispatcher, admin.
+         */
+        post: operations["backfillSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{scheduleId}/fire": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fire a schedule once, now
+         * @description It fires even if it is paused or its earlier tasks still run. The fire has the time of the current second: two calls within one second fire once. Roles: operator, dispatcher, admin.
+         */
+        post: operations["fireSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{scheduleId}/next": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a schedule's next fires
+         * @description Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["nextFires"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{scheduleId}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a schedule
+         * @description Fires that are pending still create their tasks. Roles: operator, dispatcher, admin.
+         */
+        post: operations["pauseSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/schedules/{scheduleId}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a schedule
+         * @description Missed fires are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
+         */
+        post: operations["resumeSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scopes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tenants and workspaces in use
+         * @description Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listScopes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count tasks and workers, with rates
+         * @description Levels are those of the scope: a token for all tenants need not name a tenant, and may name one without a workspace. Rates, the last hour and the series are of the whole deployment, counted by its replicas every ten seconds; a dead replica is omitted. The levels of the series are shown to a token for all tenants, and to the only workspace in a deployment. beatGapRatio is the one of /metrics, of all replicas together. All values are at most a second old. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["getStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stats/verdicts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the attempts that Lubdub ended
+         * @description Verdicts of the last sinceMs, grouped. They are kept as long as their tasks may be (finished-retention). The answer may be a second old, or ten seconds if there are very many. By a label, which is read from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["countVerdicts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/system": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the state of the deployment
+         * @description Replicas, shards, Redis servers, brake and reconciler of the whole deployment, at most a second old. A Redis server that does not respond has an error and no other field. Summary and findings are those that the CLI and the dashboard show: about Lubdub itself, and about the workers and queues of the scope; about queues only if the scope is one workspace. A finding that is not ok has a remedy. Codes name what was checked and do not change; messages are for people, and do. While no Redis server responds, the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["getSystem"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/system:release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Release the mass-expiry brake
+         * @description For operators who know that the workers that fell silent together are dead: all that the brake holds in this tenant and workspace expires now, and the brake holds nothing there for a while. A task or worker whose heartbeats arrive meanwhile stays alive. If the brake holds nothing, nothing changes. Roles: operator, dispatcher, admin.
+         */
+        post: operations["releaseBrake"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/system:sweep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sweep now
+         * @description Sweeps all shards once, in addition to the sweepers' own sweeps. The counts are of all tenants; machines are named in the token's scope only. Roles: admin.
+         */
+        post: operations["sweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List tasks
+         * @description Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends. totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A page may be short, also if tasks are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin.
+         */
+        get: operations["listTasks"];
+        put?: never;
+        /**
+         * Create a task
+         * @description Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller delivers to a worker. With a queue the task waits, QUEUED, or SCHEDULED until its runAt or for its delayMs. Roles: submitter, dispatcher, admin.
+         */
+        post: operations["createTask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{taskId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a task
+         * @description With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or with its current state when waitMs has passed. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher, admin.
+         */
+        get: operations["getTask"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{taskId}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a task's next attempt
+         * @description For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same fromAttempt gets the same answer. The answer is 201 with the envelope, or 202 with the task if it waits in its queue, or if the caller is an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by sending the same request. Roles: operator, dispatcher, admin.
+         */
+        post: operations["nextAttempt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{taskId}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a task's cancellation
+         * @description Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace period begins then. A task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its worker's requests are then rejected as those of an expired attempt. Roles: submitter, operator, dispatcher, admin.
+         */
+        post: operations["cancelTask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{taskId}/completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report the result of an attempt
+         * @description A repeated completion gets the same answer. A late one changes nothing.
+         */
+        post: operations["completed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{taskId}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a task's heartbeat
+         * @description A 200 means that the heartbeat is stored in Redis. Stop gracefully when shouldCancel is true, and at once on 409 or 410. In the last third of its token's life the attempt gets a new token.
+         */
+        post: operations["heartbeat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks/{taskId}/started": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report that the worker has started
+         * @description A repeated request for the running attempt gets the same answer. A heartbeat or a completion before it starts the attempt too.
+         */
+        post: operations["started"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks:batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create many tasks
+         * @description Each task has its own result, in the same order: the status and body that a separate request would have got. Roles: submitter, dispatcher, admin.
+         */
+        post: operations["createTasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks:cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel all tasks that match a selector
+         * @description Each call examines up to 1,000 tasks, in the order of their ids: continue while there is a nextPageToken. Each task is cancelled as with its own call; finished tasks that match are refused. A call that failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing changes, and wouldDo counts the matching tasks that would. Roles: submitter, operator, dispatcher, admin.
+         */
+        post: operations["cancelTasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks:retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry all FAILED tasks that match a selector
+         * @description Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher, admin.
+         */
+        post: operations["retryTasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks:wait": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Wait for the ends of tasks
+         * @description The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
+         */
+        post: operations["waitTasks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a token with fewer rights
+         * @description Creates a token from the request's control token, with the same scope, queue and subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin.
+         */
+        post: operations["createToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tokens:revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke tokens
+         * @description Tokens that were issued until now, or until issuedBefore, get 401 from this server at once and from all servers within 2 s; tokens that are issued later are valid. A worker whose token was revoked registers again, if its enroll token is valid; until then its heartbeats are rejected. A revocation is kept until all tokens that it covers have expired. There may be 10,000 revocations at a time, 1,000 of them of one tenant; one more gets 429. Roles: admin.
+         */
+        post: operations["revokeTokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description In the order of their ids. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook
+         * @description Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250, and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook
+         * @description Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["getWebhook"];
+        /**
+         * Replace a webhook's definition
+         * @description The body replaces the whole definition; the secret stays. A webhook that was disabled is enabled, unless enabled is false. Roles: operator, dispatcher, admin.
+         */
+        put: operations["updateWebhook"];
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Its pending deliveries are deleted, and requests to it that are under way are stopped. Roles: operator, dispatcher, admin.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhookId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a webhook's deliveries
+         * @description Newest first, or oldest first with order=asc: all pending deliveries, the newest 500 delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhookId}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send deliveries again
+         * @description One delivery, or all events since a time that are still kept; these keep their webhook-id. A call with since may stop early: continue with its nextPageToken. Roles: operator, dispatcher, admin.
+         */
+        post: operations["redeliver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhookId}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace a webhook's secret
+         * @description The answer has the new secret, which is never shown again. For 24 hours messages are also signed with the old one. Roles: operator, dispatcher, admin.
+         */
+        post: operations["rotateSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{webhookId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test message to a webhook
+         * @description Sends a message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List workers
+         * @description Workers are in the order of registration, or of their last heartbeats. totalCount is the total of all pages, with any filter. Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["listWorkers"];
+        put?: never;
+        /**
+         * Register a worker
+         * @description Registering counts as the first heartbeat. A registration with the same queue, machine, name, hostname and pid replaces the earlier one, which becomes OFFLINE with the reason SUPERSEDED and is named in superseded; processes that keep replacing each other cause the event worker.identity_conflict. With a registrationId or an Idempotency-Key a repeated request gets the first answer and replaces no worker. A token that is bound to a queue can register for that queue only. While an operator holds the worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline, the request is rejected with 409 worker_held_offline, which names the workerId or machineId that is held and the remedy. On a drained machine the answer has shouldDrain. A registration may have up to 8 KiB. Roles: enroll, admin.
+         */
+        post: operations["registerWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a worker
+         * @description Roles: viewer, operator, dispatcher, admin.
+         */
+        get: operations["getWorker"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/cordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cordon a worker
+         * @description The worker stays ONLINE, continues with what it holds and does not end when it is idle; its claims wait and get nothing, and selection skips it. Tasks that were placed on it and wait are placed again. Heartbeats, drains and resumes do not change the cordon, and a registration that replaces the worker inherits it. Cordoning a cordoned worker changes nothing. Roles: operator, dispatcher, admin.
+         */
+        post: operations["cordonWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/deregister": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deregister a worker
+         * @description The worker is OFFLINE at once, and the tasks that it holds return to their queues without counting as lost. With drain it is OFFLINE when it has finished what it holds. Roles, in addition to the worker itself: operator, dispatcher, admin.
+         */
+        post: operations["deregisterWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain a worker
+         * @description The worker claims no more tasks and finishes those that it holds. It is OFFLINE when it has finished them and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in addition to the worker itself: operator, dispatcher, admin.
+         */
+        post: operations["drainWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/exchange": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a worker's heartbeat and results, and claim tasks
+         * @description One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB.
+         */
+        post: operations["exchange"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a worker's heartbeat
+         * @description It keeps the worker alive, and every task that the worker has claimed and that has no separate timeout. On 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the worker gets a new token.
+         */
+        post: operations["workerHeartbeat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/offline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a worker offline and hold it there
+         * @description The worker is OFFLINE at once, and the tasks that it holds are lost, as if it had died; its heartbeats and claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles: operator, dispatcher, admin.
+         */
+        post: operations["offlineWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a drain or a hold
+         * @description A draining worker is ONLINE again. A worker that is held offline stays OFFLINE, and its identity may be registered again. Roles: operator, dispatcher, admin.
+         */
+        post: operations["resumeWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers/{workerId}/uncordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a cordon
+         * @description Waiting claims of the worker can get tasks at once. Roles: operator, dispatcher, admin.
+         */
+        post: operations["uncordonWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers:cordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cordon all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
+         */
+        post: operations["cordonWorkers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers:drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
+         */
+        post: operations["drainWorkers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers:offline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take offline all workers that match a selector or have been silent
+         * @description The workers are OFFLINE at once and held there, and the tasks that they hold are lost, as if the workers had died. If a repeated call finds no worker left to take offline, the answer is 200. Roles: operator, dispatcher, admin.
+         */
+        post: operations["offlineWorkers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers:resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo the drains and holds of all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. A drained machine stays drained. Workers that are held offline match too, and may register again. Roles: operator, dispatcher, admin.
+         */
+        post: operations["resumeWorkers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers:select": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Choose a worker
+         * @description The workers of the queue are filtered by runtime, type, labels, status, cordon, freshness and capacity, in this order; rejected counts each worker at the first filter that it fails. A worker that is OFFLINE because it was silent counts as stale, whether or not a sweep has found it. The choice reserves nothing: to reserve, use placement when you create the task. Roles: viewer, operator, dispatcher, admin.
+         */
+        post: operations["selectWorker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workers:uncordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo the cordons of all workers that match a selector
+         * @description All conditions of the selector must match. If no worker matches, the answer is 404. Roles: operator, dispatcher, admin.
+         */
+        post: operations["uncordonWorkers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/version": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the version of the server */
+        get: operations["version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
-  schemas: {
-    /** @description ActOnTasksResponse counts what was done to one page of the tasks that a selector matches. */
-    ActOnTasksResponse: {
-      /** @description How many of them were changed, or already were as requested; 0 with dryRun. */
-      done: number;
-      /** @description The number of tasks on this page. */
-      matched: number;
-      /** @description The next page; absent: this was the last. It is valid for the same operation and selector only. */
-      nextPageToken?: string;
-      /** @description Refused counts the others by the error code that each would have got on its own. */
-      refused: {
-        [key: string]: number;
-      };
-      /** @description How many of them would be changed, with dryRun only: by a cancel those that have not ended, by a retry those that are FAILED. */
-      wouldDo?: number;
-    };
-    /** @description The body of POST /v1/workers:cordon, :uncordon and :resume. */
-    ActOnWorkersRequest: {
-      /** @description DryRun only counts. */
-      dryRun?: boolean | null;
-      /** @description Recorded in the events; that of a cordon is shown with the workers. */
-      reason?: string | null;
-      /** @description Selector selects workers that match all of its fields; it must have at least one. */
-      selector: components['schemas']['WorkerSelector'];
-    };
-    /** @description ActOnWorkersResponse counts the workers that were changed. */
-    ActOnWorkersResponse: {
-      /** @description How many of them are now as requested. */
-      done: number;
-      dryRun: boolean;
-      /** @description Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun or for OFFLINE. */
-      matched: number;
-      /** @description WorkerIDs of those that match. */
-      workerIds: string[];
-    };
-    /** @description One manual or backfill fire. */
-    AskedFire: {
-      /** Format: date-time */
-      fireAt: string;
-      taskId: string;
-    };
-    /** @description Recorded manual or backfill fires. Their tasks are created within moments, each once. */
-    AskedFires: {
-      /** @description Ordered by time. */
-      fires: components['schemas']['AskedFire'][];
-      scheduleId: string;
-      /** @description How many older ones exceed maxCatchup, or would create more than 64 MiB of tasks together. */
-      skipped: number;
-    };
-    /** @description What an attempt reports about its progress. */
-    AttemptProgress: {
-      /** @description Its checkpoint, as in its own heartbeats. */
-      details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Message describes the progress. */
-      message?: string;
-      /** @description Its progress, 0 to 100. */
-      progressPct?: number;
-    };
-    /** @description The body of POST /v1/schedules/{scheduleId}/backfill. */
-    BackfillRequest: {
-      /**
-       * Format: date-time
-       * @description The start of the period, exclusive.
-       */
-      from: string;
-      /**
-       * Format: date-time
-       * @description The end of the period, inclusive. It must be in the past.
-       */
-      to: string;
-    };
-    /** @description The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: at 1 it would have timed out. It is estimated from a histogram. */
-    BeatGapRatio: {
-      /** @description Which of task and worker came closer to its timeout; the numbers are about that one. */
-      kind: string;
-      /** @description An upper bound of all gaps, to a tenth. */
-      max: number;
-      /** @description P50 and P99 are the 50th and 99th percentile of the gaps. */
-      p50: number;
-      p99: number;
-      /** @description The number of gaps measured. */
-      samples: number;
-    };
-    /** @description The body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel. */
-    CancelRequest: {
-      /** @description How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts. */
-      gracePeriodMs?: number | null;
-      /** @description Passed to the worker as cancelReason. */
-      reason?: string | null;
-    };
-    /** @description An attempt to stop gracefully. */
-    CancelTask: {
-      attempt: number;
-      reason: string | null;
-      taskId: string;
-    };
-    /** @description The body of POST /v1/tasks:cancel. */
-    CancelTasksRequest: {
-      /** @description DryRun only counts the tasks that match, and those that would be changed. */
-      dryRun?: boolean | null;
-      /** @description How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts. */
-      gracePeriodMs?: number | null;
-      /** @description The nextPageToken of the previous answer. */
-      pageToken?: string | null;
-      /** @description Passed to the worker as cancelReason. */
-      reason?: string | null;
-      /** @description Selector selects the tasks; it must have at least one field. */
-      selector: components['schemas']['TaskSelector'];
-    };
-    /** @description The body of PUT and PATCH /v1/schedules/{scheduleId}. With PUT what is absent gets its default, and cron and task are required; with PATCH it stays as it is. */
-    ChangeScheduleRequest: {
-      /** @description When it fires, as in its creation. Fires missed since the last one are caught up. */
-      cron?: string | null;
-      /** @description How many missed fires are caught up. */
-      maxCatchup?: number | null;
-      /**
-       * @description Allow or skip.
-       * @enum {string|null}
-       */
-      overlap?: 'allow' | 'skip' | null;
-      /** @description What each fire creates from now on, as a whole. */
-      task?: components['schemas']['CreateTaskRequest'] | null;
-    };
-    /** @description The refusal of a claim: Status is the HTTP status that the claim would have got on its own. */
-    ClaimError: {
-      error: string;
-      /** @description The field that is wrong. */
-      field?: string;
-      message: string;
-      /** @description Why the worker is OFFLINE. */
-      reason?: string;
-      /** @description Set with status 429 and 503. */
-      retryAfterMs?: number;
-      status: number;
-    };
-    /** @description The body of POST /v1/queues/{queue}/claim. */
-    ClaimRequest: {
-      /** @description ClaimID makes a repeat safe: the same id gets the same tasks again, without those that are done. */
-      claimId?: string | null;
-      /** @description The maximum number of tasks. Default 1; a claim gets at most 100. */
-      max?: unknown;
-      /** @description Start declares that the worker starts the tasks when it gets them: they are RUNNING in the answer, and their start needs no request. A server that does not know this field returns them as DISPATCHED; the worker must then report each start. */
-      start?: boolean | null;
-      /** @description Types limits the claim to these task types, which the worker must have registered. Absent: all of them, and tasks without a type. */
-      types?: string[] | null;
-      /** @description How long to wait for the first task. Default 0: not at all. */
-      waitMs?: number | null;
-    };
-    /** @description Has the claimed tasks; none if none became available in time. */
-    ClaimResponse: {
-      tasks: components['schemas']['TaskEnvelope'][];
-    };
-    /** @description The body of POST /v1/tasks/{taskId}/completed. */
-    CompletedRequest: {
-      /** @description The attempt that the token was issued for. */
-      attempt: number;
-      /** @description The phase that a cancel interrupted. */
-      cancelledDuringPhase?: string | null;
-      /**
-       * Format: date-time
-       * @description The worker's own time. It is kept and shown, and decides nothing.
-       */
-      completedAt?: string | null;
-      /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none. */
-      delayMs?: number | null;
-      /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
-      error?: components['schemas']['TaskError'] | null;
-      /** @description Any JSON object; it is kept as it is. */
-      metrics?: Record<string, unknown> | null;
-      /**
-       * @description How the attempt ended.
-       * @enum {string}
-       */
-      outcome: 'SUCCEEDED' | 'FAILED' | 'CANCELLED' | 'SNOOZED';
-      /** @description Any JSON value; it is kept as it is. */
-      output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Any JSON value that describes the progress before the cancel. */
-      partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description WorkerID names the worker. */
-      workerId?: string | null;
-    };
-    /** @description CompletedResponse acknowledges a completion. The same completion again gets the same answer. */
-    CompletedResponse: {
-      /** @description Always true. */
-      acknowledged: boolean;
-      /**
-       * @description This attempt's outcome, which may be SNOOZED.
-       * @enum {string}
-       */
-      finalState: 'SUCCEEDED' | 'FAILED' | 'CANCELLED' | 'SNOOZED';
-      /** @description Its number. */
-      nextAttempt?: number;
-      /**
-       * Format: date-time
-       * @description The store's clock.
-       */
-      serverTime: string;
-      /** @description WillRetry reports that another attempt follows. */
-      willRetry?: boolean;
-    };
-    /** @description The result of one completion: Status is the HTTP status that the completion would have got on its own, and the fields are those of its answer. */
-    CompletionResult: {
-      /** @description The fields of CompletedResponse, with status 200. */
-      acknowledged?: boolean;
-      /** @description The fields of Error, with any other status. */
-      error?: string;
-      expectedAttempt?: number;
-      field?: string;
-      /** @enum {string} */
-      finalState?: 'SUCCEEDED' | 'FAILED' | 'CANCELLED' | 'SNOOZED';
-      message?: string;
-      nextAttempt?: number;
-      reason?: string;
-      receivedAttempt?: number;
-      /** @description Set with status 429 and 503. */
-      retryAfterMs?: number;
-      /** Format: date-time */
-      serverTime?: string;
-      /** @enum {string} */
-      state?: 'SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-      /** @description 200, or a status of the error table. */
-      status: number;
-      taskId: string;
-      willRetry?: boolean;
-    };
-    /** @description The body of POST /v1/schedules. */
-    CreateScheduleRequest: {
-      /** @description When it fires, in UTC: [seconds] minutes hours day-of-month month day-of-week, or these six and a year. Days of the week are 1 to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. Five fields fire at second 0 and are returned as six; they are accepted if they mean the same as in crontab, so days of the week are names. */
-      cron: string;
-      /** @description How many missed fires are caught up, the newest: 0 to 1,000. Default 100. */
-      maxCatchup?: number | null;
-      /**
-       * @description What a fire does while the previous task is not finished: allow (the default) creates its task, skip does not.
-       * @enum {string|null}
-       */
-      overlap?: 'allow' | 'skip' | null;
-      /** @description ScheduleID names the schedule within its scope; absent: Lubdub generates one. */
-      scheduleId?: string | null;
-      /** @description What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, runAt, delayMs and traceparent. */
-      task: components['schemas']['CreateTaskRequest'] | null;
-      /** @description Half of the scope; absent: the query's, else the token's. */
-      tenantId?: string | null;
-      /** @description The other half. */
-      workspaceId?: string | null;
-    };
-    /** @description The body of POST /v1/tasks. Without a queue the task is dispatched at once and the answer is its TaskEnvelope. With a queue it waits until a worker claims it. */
-    CreateTaskRequest: {
-      /** @description The caller's own id of the result. */
-      assetId?: string | null;
-      /** @description How long the worker has after it was notified of a cancel. Default 30,000. */
-      cancelGracePeriodMs?: number | null;
-      /**
-       * Format: date-time
-       * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
-       */
-      deadline?: string | null;
-      /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt. */
-      delayMs?: number | null;
-      /** @description How often the worker should send heartbeats. Default 30,000. */
-      heartbeatIntervalMs?: number | null;
-      /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
-      heartbeatTimeoutMs?: number | null;
-      /** @description Up to 64 pairs to find the task by. */
-      labels?: {
-        [key: string]: string;
-      } | null;
-      /**
-       * Format: date-time
-       * @description Another name of runAt.
-       */
-      notBefore?: string | null;
-      /** @description Any JSON value for the worker. */
-      payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Placement chooses a worker at creation. Queue tasks only. */
-      placement?: components['schemas']['Placement'] | null;
-      /** @description Where the task waits; absent: it is dispatched at once. */
-      queue?: string | null;
-      /** @description RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline. */
-      renewToken?: boolean | null;
-      /** @description Any JSON object; it is part of the envelope. */
-      resources?: Record<string, unknown> | null;
-      /** @description How often the task is retried. Queue tasks only. */
-      retry?: components['schemas']['RetryPolicy'] | null;
-      /**
-       * Format: date-time
-       * @description The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
-       */
-      runAt?: string | null;
-      /** @description RunID groups tasks; absent: a run with this task only. */
-      runId?: string | null;
-      /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
-      runTimeoutMs?: number | null;
-      /** @description Runtime that a worker must have. Queue tasks only. */
-      runtime?: string | null;
-      /** @description StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim; without a queue the life of the token. */
-      startTimeoutMs?: number | null;
-      /** @description TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of schedules. */
-      taskId?: string | null;
-      /** @description The caller's own name for the work. */
-      taskKey?: string | null;
-      /** @description Half of the scope; absent: the query's, else the token's. */
-      tenantId?: string | null;
-      /** @description The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs. */
-      tokenTtlSeconds?: number | null;
-      /** @description The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events. */
-      traceparent?: string | null;
-      /** @description The kind of work; workers register for types. */
-      type?: string | null;
-      /** @description WorkerID pins the task to one worker, which must exist. Queue tasks only. */
-      workerId?: string | null;
-      /** @description WorkerLabels that a worker must have. Queue tasks only. */
-      workerLabels?: {
-        [key: string]: string;
-      } | null;
-      /** @description The other half. */
-      workspaceId?: string | null;
-    };
-    /** @description One creation in a batch. */
-    CreateTasksItem: {
-      /** @description The caller's own id of the result. */
-      assetId?: string | null;
-      /** @description How long the worker has after it was notified of a cancel. Default 30,000. */
-      cancelGracePeriodMs?: number | null;
-      /**
-       * Format: date-time
-       * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
-       */
-      deadline?: string | null;
-      /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt. */
-      delayMs?: number | null;
-      /** @description How often the worker should send heartbeats. Default 30,000. */
-      heartbeatIntervalMs?: number | null;
-      /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
-      heartbeatTimeoutMs?: number | null;
-      /** @description For this item what the header of the same name is for POST /v1/tasks. */
-      idempotencyKey?: string | null;
-      /** @description Up to 64 pairs to find the task by. */
-      labels?: {
-        [key: string]: string;
-      } | null;
-      /**
-       * Format: date-time
-       * @description Another name of runAt.
-       */
-      notBefore?: string | null;
-      /** @description Any JSON value for the worker. */
-      payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Placement chooses a worker at creation. Queue tasks only. */
-      placement?: components['schemas']['Placement'] | null;
-      /** @description Where the task waits; absent: it is dispatched at once. */
-      queue?: string | null;
-      /** @description RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline. */
-      renewToken?: boolean | null;
-      /** @description Any JSON object; it is part of the envelope. */
-      resources?: Record<string, unknown> | null;
-      /** @description How often the task is retried. Queue tasks only. */
-      retry?: components['schemas']['RetryPolicy'] | null;
-      /**
-       * Format: date-time
-       * @description The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
-       */
-      runAt?: string | null;
-      /** @description RunID groups tasks; absent: a run with this task only. */
-      runId?: string | null;
-      /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
-      runTimeoutMs?: number | null;
-      /** @description Runtime that a worker must have. Queue tasks only. */
-      runtime?: string | null;
-      /** @description StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim; without a queue the life of the token. */
-      startTimeoutMs?: number | null;
-      /** @description TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of schedules. */
-      taskId?: string | null;
-      /** @description The caller's own name for the work. */
-      taskKey?: string | null;
-      /** @description Half of the scope; absent: the query's, else the token's. */
-      tenantId?: string | null;
-      /** @description The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs. */
-      tokenTtlSeconds?: number | null;
-      /** @description The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events. */
-      traceparent?: string | null;
-      /** @description The kind of work; workers register for types. */
-      type?: string | null;
-      /** @description WorkerID pins the task to one worker, which must exist. Queue tasks only. */
-      workerId?: string | null;
-      /** @description WorkerLabels that a worker must have. Queue tasks only. */
-      workerLabels?: {
-        [key: string]: string;
-      } | null;
-      /** @description The other half. */
-      workspaceId?: string | null;
-    };
-    /** @description The body of POST /v1/tasks:batch. */
-    CreateTasksRequest: {
-      /** @description 1 to 1,000 creations; each has its own result. */
-      tasks: components['schemas']['CreateTasksItem'][];
-    };
-    /** @description Has one result for each creation, in the same order: the body that the creation alone would have got (a TaskEnvelope, a Task or an Error) with its HTTP status as "status". */
-    CreateTasksResponse: {
-      results: (
-        | {
+    schemas: {
+        /** @description ActOnTasksResponse counts what was done to one page of the tasks that a selector matches. */
+        ActOnTasksResponse: {
+            /** @description How many of them were changed, or already were as requested; 0 with dryRun. */
+            done: number;
+            /** @description The number of tasks on this page. */
+            matched: number;
+            /** @description The next page; absent: this was the last. It is valid for the same operation and selector only. */
+            nextPageToken?: string;
+            /** @description Refused counts the others by the error code that each would have got on its own. */
+            refused: {
+                [key: string]: number;
+            };
+            /** @description How many of them would be changed, with dryRun only: by a cancel those that have not ended, by a retry those that are FAILED. */
+            wouldDo?: number;
+        };
+        /** @description The body of POST /v1/workers:cordon, :uncordon and :resume. */
+        ActOnWorkersRequest: {
+            /** @description DryRun only counts. */
+            dryRun?: boolean | null;
+            /** @description Recorded in the events; that of a cordon is shown with the workers. */
+            reason?: string | null;
+            /** @description Selector selects workers that match all of its fields; it must have at least one. */
+            selector: components["schemas"]["WorkerSelector"];
+        };
+        /** @description ActOnWorkersResponse counts the workers that were changed. */
+        ActOnWorkersResponse: {
+            /** @description How many of them are now as requested. */
+            done: number;
+            dryRun: boolean;
+            /** @description Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun or for OFFLINE. */
+            matched: number;
+            /** @description WorkerIDs of those that match. */
+            workerIds: string[];
+        };
+        /** @description One manual or backfill fire. */
+        AskedFire: {
+            /** Format: date-time */
+            fireAt: string;
+            taskId: string;
+        };
+        /** @description Recorded manual or backfill fires. Their tasks are created within moments, each once. */
+        AskedFires: {
+            /** @description Ordered by time. */
+            fires: components["schemas"]["AskedFire"][];
+            scheduleId: string;
+            /** @description How many older ones exceed maxCatchup, or would create more than 64 MiB of tasks together. */
+            skipped: number;
+        };
+        /** @description What an attempt reports about its progress. */
+        AttemptProgress: {
+            /** @description Its checkpoint, as in its own heartbeats. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Message describes the progress. */
+            message?: string;
+            /** @description Its progress, 0 to 100. */
+            progressPct?: number;
+        };
+        /** @description The body of POST /v1/schedules/{scheduleId}/backfill. */
+        BackfillRequest: {
+            /**
+             * Format: date-time
+             * @description The start of the period, exclusive.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description The end of the period, inclusive. It must be in the past.
+             */
+            to: string;
+        };
+        /** @description The time between two heartbeats of a live task or worker, divided by its heartbeat timeout: at 1 it would have timed out. It is estimated from a histogram. */
+        BeatGapRatio: {
+            /** @description Which of task and worker came closer to its timeout; the numbers are about that one. */
+            kind: string;
+            /** @description An upper bound of all gaps, to a tenth. */
+            max: number;
+            /** @description P50 and P99 are the 50th and 99th percentile of the gaps. */
+            p50: number;
+            p99: number;
+            /** @description The number of gaps measured. */
+            samples: number;
+        };
+        /** @description The body of POST /v1/tasks/{taskId}/cancel and POST /v1/runs/{runId}/cancel. */
+        CancelRequest: {
+            /** @description How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts. */
+            gracePeriodMs?: number | null;
+            /** @description Passed to the worker as cancelReason. */
+            reason?: string | null;
+        };
+        /** @description An attempt to stop gracefully. */
+        CancelTask: {
+            attempt: number;
+            reason: string | null;
+            taskId: string;
+        };
+        /** @description The body of POST /v1/tasks:cancel. */
+        CancelTasksRequest: {
+            /** @description DryRun only counts the tasks that match, and those that would be changed. */
+            dryRun?: boolean | null;
+            /** @description How long a worker has to stop after it was notified; absent: the task's cancelGracePeriodMs. 0 ends the task at once, CANCELLED by TERMINATED, whether or not its worker was notified. Of several requests the last one with a value counts. */
+            gracePeriodMs?: number | null;
+            /** @description The nextPageToken of the previous answer. */
+            pageToken?: string | null;
+            /** @description Passed to the worker as cancelReason. */
+            reason?: string | null;
+            /** @description Selector selects the tasks; it must have at least one field. */
+            selector: components["schemas"]["TaskSelector"];
+        };
+        /** @description The body of PUT and PATCH /v1/schedules/{scheduleId}. With PUT what is absent gets its default, and cron and task are required; with PATCH it stays as it is. */
+        ChangeScheduleRequest: {
+            /** @description When it fires, as in its creation. Fires missed since the last one are caught up. */
+            cron?: string | null;
+            /** @description How many missed fires are caught up. */
+            maxCatchup?: number | null;
+            /**
+             * @description Allow or skip.
+             * @enum {string|null}
+             */
+            overlap?: "allow" | "skip" | null;
+            /** @description What each fire creates from now on, as a whole. */
+            task?: components["schemas"]["CreateTaskRequest"] | null;
+        };
+        /** @description The refusal of a claim: Status is the HTTP status that the claim would have got on its own. */
+        ClaimError: {
+            error: string;
+            /** @description The field that is wrong. */
+            field?: string;
+            message: string;
+            /** @description Why the worker is OFFLINE. */
+            reason?: string;
+            /** @description Set with status 429 and 503. */
+            retryAfterMs?: number;
             status: number;
-          }
-        | components['schemas']['TaskEnvelope']
-        | components['schemas']['Task']
-        | components['schemas']['Error']
-      )[];
-    };
-    /** @description The body of POST /v1/tokens. */
-    CreateTokenRequest: {
-      /**
-       * @description Role must have no more rights than the request's own token; absent: the same role.
-       * @enum {string|null}
-       */
-      role?: 'viewer' | 'submitter' | 'operator' | 'dispatcher' | 'enroll' | 'admin' | null;
-      /** @description How long the token is valid, in whole seconds, and no longer than the request's own; absent: an hour. */
-      ttlMs?: number | null;
-    };
-    /** @description The answer to POST /v1/tokens. */
-    CreateTokenResponse: {
-      /** Format: date-time */
-      expiresAt: string;
-      /** @description The only one for which an enroll token registers workers. */
-      queue?: string;
-      role: string;
-      /** @description The bearer, as in the request's own token. */
-      subject?: string;
-      /** @description TenantID and WorkspaceID are those of the request's own token; * is all. */
-      tenantId: string;
-      token: string;
-      workspaceId: string;
-    };
-    /** @description The body of POST /v1/webhooks. */
-    CreateWebhookRequest: {
-      description?: string | null;
-      /** @description True by default. While it is false no events are collected for it, and pending deliveries are dropped. */
-      enabled?: boolean | null;
-      events: string[];
-      machineId?: string | null;
-      queue?: string | null;
-      runId?: string | null;
-      /** @description Secret signs its messages: whsec_ and the base64 of 24 to 64 bytes. Absent: one is generated. */
-      secret?: string | null;
-      subject?: string | null;
-      taskType?: string | null;
-      /** @description Where messages are posted: https, and http if the deployment allows it. */
-      url: string;
-      /** @description WebhookID names it; absent: one is generated. */
-      webhookId?: string | null;
-      workerId?: string | null;
-    };
-    /** @description The answer of DELETE /v1/webhooks/{webhookId}. */
-    DeleteWebhookResponse: {
-      deleted: boolean;
-      webhookId: string;
-    };
-    /** @description The answer of DELETE /v1/schedules/{scheduleId}. */
-    DeletedSchedule: {
-      deleted: boolean;
-      scheduleId: string;
-    };
-    /** @description The body of POST /v1/workers/{workerId}/deregister. */
-    DeregisterRequest: {
-      /** @description Drain lets it finish its tasks first; otherwise it is OFFLINE at once and its tasks go to other workers. */
-      drain?: boolean | null;
-      /** @description Shown with the worker. */
-      reason?: string | null;
-    };
-    /** @description The body of the drain of one worker or machine. */
-    DrainRequest: {
-      /** @description How long until remaining tasks go to other workers; absent: never. */
-      deadlineMs?: number | null;
-      /** @description Shown with the worker. */
-      reason?: string | null;
-    };
-    /** @description The body of POST /v1/workers:drain. */
-    DrainWorkersRequest: {
-      /** @description How long until remaining tasks go to other workers; absent: never. */
-      deadlineMs?: number | null;
-      /** @description DryRun only counts. */
-      dryRun?: boolean | null;
-      /** @description Shown with the worker. */
-      reason?: string | null;
-      /** @description Selector selects workers that match all of its fields; it must have at least one. */
-      selector: components['schemas']['WorkerSelector'];
-    };
-    /** @description DrainWorkersResponse counts the drained workers. */
-    DrainWorkersResponse: {
-      /** @description How many of them are DRAINING now. */
-      draining: number;
-      dryRun: boolean;
-      /** @description Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun. */
-      matched: number;
-      /** @description WorkerIDs of those that match. */
-      workerIds: string[];
-    };
-    /** @description The body of every refusal. */
-    Error: {
-      /** @description How many workers a selection considered. */
-      considered?: number;
-      /** @description One of the codes. */
-      error: string;
-      /** @description The task's current attempt. */
-      expectedAttempt?: number;
-      /** @description The field, parameter or header that is wrong, as a path such as retry.maxAttempts. */
-      field?: string;
-      /** @description The machine whose hold refuses the registration. */
-      machineId?: string;
-      /** @description Message describes what happened and what to do about it. */
-      message: string;
-      /** @description Why Lubdub ended the attempt, why the worker is OFFLINE, or the reason given for the hold. */
-      reason?: string;
-      /** @description The attempt that the call was for. */
-      receivedAttempt?: number;
-      /** @description How many of them each filter removed. */
-      rejected?: components['schemas']['Rejected'];
-      /** @description The command that lifts the hold. */
-      remedy?: string;
-      /** @description Given with a 500 only; every answer has it in its X-Request-Id header. */
-      requestId?: string;
-      /**
-       * @description The task's state.
-       * @enum {string}
-       */
-      state?: 'SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-      /** @description The worker whose hold refuses the registration. */
-      workerId?: string;
-    };
-    /** @description How many attempts ended in the same way. */
-    ErrorGroup: {
-      count: number;
-      /** @description The outcome with its reason, or with the category and the message that the worker reported. */
-      error: string;
-    };
-    /** @description One event. Fields that do not apply are absent. */
-    Event: {
-      /** @description The number of the task's attempt. */
-      attempt?: number;
-      /** @description Who did it: the subject of a token, a worker, a sweeper or a replica. */
-      by?: string;
-      /** @description The reason of a verdict or an end, such as HEARTBEAT_TIMEOUT. */
-      cause?: string;
-      /** @description Further data, such as a verdict's evidence. */
-      data: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description ID identifies the event: a repeated event has the same. */
-      id: string;
-      /** @description That worker's machine, or the machine that the event is about. */
-      machineId?: string;
-      /** @description The task's or the worker's. */
-      queue?: string;
-      /** @description The task's run. */
-      runId?: string;
-      /** @description The task, worker, machine or other object that it is about. */
-      subject?: string;
-      /** @description The task's type. */
-      taskType?: string;
-      /** @description TenantID and WorkspaceID are absent in events about the whole deployment. */
-      tenantId?: string;
-      /**
-       * Format: date-time
-       * @description When.
-       */
-      time: string;
-      /** @description The W3C trace context of the task's creation. */
-      traceparent?: string;
-      /** @description The type of the event, such as task.zombie. */
-      type: string;
-      /** @description That worker's version. */
-      version?: string;
-      /** @description The worker that has the attempt or had it last, or that the event is about. */
-      workerId?: string;
-      workspaceId?: string;
-    };
-    /** @description A range of missing events: they are stored for a limited time and up to a limited number. */
-    EventGap: {
-      /**
-       * Format: date-time
-       * @description When the last event before the gap happened, or the time that was requested.
-       */
-      from: string;
-      /** @description Those in which events are missing. */
-      shards: number[];
-      /**
-       * Format: date-time
-       * @description When the first event after it happened.
-       */
-      to: string;
-    };
-    /** @description A page of GET /v1/events. */
-    EventList: {
-      /** @description Ordered by time; those about one subject in the order in which they happened. */
-      events: components['schemas']['Event'][];
-      /** @description Gap reports that events between after and the first of these are no longer stored. */
-      gap?: components['schemas']['EventGap'];
-      /** @description More reports whether there may be more events now. A page reads at most 5,000 events, so with a selective filter it may be short or empty although there are more; false: all stored events were read. */
-      more: boolean;
-      /** @description The cursor of the next page, as after, even if there are no more events now. */
-      next: string;
-    };
-    /** @description Evidence answers "why was it killed?". */
-    Evidence: {
-      /** Format: date-time */
-      detectedAt: string;
-      /** @description How long after the timeout the verdict came. */
-      detectionLagMs: number;
-      /**
-       * Format: date-time
-       * @description Null if no heartbeat was received.
-       */
-      lastHeartbeatAt: string | null;
-      /** @description MassExpiryHeld reports that the mass-expiry brake had held it, so that it had a second timeout period. */
-      massExpiryHeld?: boolean;
-      /** @description The excluded time since the last heartbeat. */
-      outageCreditMs: number;
-      /** @description The silence that counted: time during which no heartbeat could be stored is excluded. */
-      silentMs: number;
-      /** @description Sweeper names the process that found it; each has one name. */
-      sweeper: string;
-      /** @description What was exceeded. */
-      timeoutMs: number;
-      /** @description Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of its inventories in a row did not list the attempt. The times above are then the worker's. */
-      workerReason?: string;
-    };
-    /** @description The result of one attempt. */
-    ExchangeCompletion: {
-      /** @description The attempt that the token was issued for. */
-      attempt: number;
-      /** @description The phase that a cancel interrupted. */
-      cancelledDuringPhase?: string;
-      /**
-       * Format: date-time
-       * @description The worker's own time. It is kept and shown, and decides nothing.
-       */
-      completedAt?: string;
-      /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none. */
-      delayMs?: number;
-      /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
-      error?: components['schemas']['TaskError'];
-      /** @description Any JSON object; it is kept as it is. */
-      metrics?: Record<string, unknown> | null;
-      /**
-       * @description How the attempt ended.
-       * @enum {string}
-       */
-      outcome: 'SUCCEEDED' | 'FAILED' | 'CANCELLED' | 'SNOOZED';
-      /** @description Any JSON value; it is kept as it is. */
-      output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Any JSON value that describes the progress before the cancel. */
-      partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Stored before the result. It needs the seq of the request. */
-      progress?: components['schemas']['AttemptProgress'];
-      taskId: string;
-      /** @description WorkerID names the worker. */
-      workerId?: string;
-    };
-    /** @description The body of POST /v1/workers/{workerId}/exchange. It needs seq, completed or claim. */
-    ExchangeRequest: {
-      /** @description ActiveCount, CompletedDelta and FailedDelta are as in the worker's heartbeat. They need seq. */
-      activeCount?: number | null;
-      /** @description Claim claims tasks of the worker's queue. */
-      claim?: components['schemas']['ClaimRequest'] | null;
-      /** @description At most 100 results of attempts that were dispatched to the worker. */
-      completed?: components['schemas']['ExchangeCompletion'][] | null;
-      completedDelta?: number | null;
-      failedDelta?: number | null;
-      /** @description Inventory lists all its attempts, as tasks does in the worker's heartbeat; absent: they are not listed. Those in completed and in progress count as listed. It needs seq. */
-      inventory?: components['schemas']['WorkerTaskItem'][] | null;
-      /** @description That of at most 1,000 of its attempts, which are kept alive by it. It needs seq. */
-      progress?: components['schemas']['WorkerTaskItem'][] | null;
-      /** @description Seq makes the request a heartbeat of the worker, and is its number: it increases from heartbeat to heartbeat. */
-      seq?: number | null;
-    };
-    /** @description ExchangeResponse answers an exchange. The same request again gets the same results and the same tasks. */
-    ExchangeResponse: {
-      /** @description Why the claim was refused, which does not affect the rest; absent: it was not. */
-      claimError?: components['schemas']['ClaimError'];
-      /** @description That of the claim. */
-      claimId?: string;
-      /** @description Has one entry for each completion, in the same order. */
-      completed: components['schemas']['CompletionResult'][];
-      /** @description The answer to the heartbeat; absent without seq. */
-      heartbeat?: components['schemas']['WorkerHeartbeatResponse'];
-      /** @description The claimed ones; none without a claim. */
-      tasks: components['schemas']['TaskEnvelope'][];
-    };
-    /** @description The result of one check. It is readable text: messages may change, codes do not. */
-    Finding: {
-      /** @enum {string} */
-      about: 'us' | 'them' | 'both' | 'none';
-      /** @description Code names the check, such as redis-policy. */
-      code: string;
-      /** @description Message describes the result in a sentence. */
-      message: string;
-      /** @description What to do about it; absent if nothing is wrong. */
-      remedy?: string;
-      /** @enum {string} */
-      severity: 'ok' | 'warn' | 'fail';
-    };
-    /** @description The answer of POST /v1/schedules/{scheduleId}/fire. */
-    FiredResponse: {
-      /** Format: date-time */
-      fireAt: string;
-      scheduleId: string;
-      taskId: string;
-    };
-    /** @description The body of /livez, /readyz and /healthz. */
-    Health: {
-      /** @description What is wrong if the status is not ok. */
-      message?: string;
-      /** @description What to do about it if the status is not ok. */
-      next?: string;
-      /** @description Ok; degraded: the store is in trouble, but this server should still get work; or draining: it should not. */
-      status: string;
-    };
-    /** @description One heartbeat in a batch. */
-    HeartbeatItem: {
-      /** @description The attempt that the token was issued for. */
-      attempt: number;
-      /** @description A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before. */
-      details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /**
-       * Format: date-time
-       * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
-       */
-      heartbeatAt?: string | null;
-      /** @description Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before. */
-      message?: string | null;
-      /** @description Any number from 0 to 100; absent: as before. */
-      progressPct?: number | null;
-      /** @description TaskID names the task. */
-      taskId: string;
-      /** @description Valid for this heartbeat only; absent: the worker's token of the request is used. */
-      taskToken?: string | null;
-      /** @description WorkerID names the worker. */
-      workerId?: string | null;
-    };
-    /** @description The body of POST /v1/tasks/{taskId}/heartbeat. */
-    HeartbeatRequest: {
-      /** @description The attempt that the token was issued for. */
-      attempt: number;
-      /** @description A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before. */
-      details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /**
-       * Format: date-time
-       * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
-       */
-      heartbeatAt?: string | null;
-      /** @description Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before. */
-      message?: string | null;
-      /** @description Any number from 0 to 100; absent: as before. */
-      progressPct?: number | null;
-      /** @description WorkerID names the worker. */
-      workerId?: string | null;
-    };
-    /** @description HeartbeatResponse acknowledges a heartbeat: it is applied in the store. */
-    HeartbeatResponse: {
-      /** @description Always true. */
-      acknowledged: boolean;
-      /** @description The reason given for the cancel. */
-      cancelReason?: string;
-      /** @description How long to wait before the next heartbeat. */
-      nextHeartbeatMs: number;
-      /**
-       * Format: date-time
-       * @description The store's clock when the heartbeat was applied.
-       */
-      serverTime: string;
-      /** @description ShouldCancel asks the worker to stop, to clean up and to report the outcome CANCELLED. */
-      shouldCancel: boolean;
-      /** @description TaskToken replaces the token in use; it is there only in the last third of that token's life. */
-      taskToken?: string;
-      /**
-       * Format: date-time
-       * @description When the new token expires.
-       */
-      tokenExpiresAt?: string;
-    };
-    /** @description The result of one heartbeat: Status is the HTTP status that the heartbeat would have got on its own, and the fields are those of its answer. */
-    HeartbeatResult: {
-      /** @description The fields of HeartbeatResponse, with status 200. */
-      acknowledged?: boolean;
-      cancelReason?: string;
-      /** @description The fields of Error, with any other status. */
-      error?: string;
-      expectedAttempt?: number;
-      field?: string;
-      message?: string;
-      nextHeartbeatMs?: number;
-      reason?: string;
-      receivedAttempt?: number;
-      /** @description Set with status 503. */
-      retryAfterMs?: number;
-      /** Format: date-time */
-      serverTime?: string;
-      shouldCancel?: boolean;
-      /** @enum {string} */
-      state?: 'SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-      /** @description 200, or a status of the error table. */
-      status: number;
-      taskId: string;
-      taskToken?: string;
-      /** Format: date-time */
-      tokenExpiresAt?: string;
-    };
-    /** @description The body of POST /v1/heartbeats. */
-    HeartbeatsRequest: {
-      /** @description 1 to 1,000 heartbeats of any tasks. */
-      heartbeats: components['schemas']['HeartbeatItem'][];
-    };
-    /** @description HeartbeatsResponse answers a batch of heartbeats. */
-    HeartbeatsResponse: {
-      /** @description Has one entry for each heartbeat, in the same order. */
-      results: components['schemas']['HeartbeatResult'][];
-      /**
-       * Format: date-time
-       * @description The store's clock.
-       */
-      serverTime: string;
-    };
-    /** @description One ended attempt. */
-    HistoryEntry: {
-      attempt: number;
-      /**
-       * Format: date-time
-       * @description The worker's own clock when it completed the attempt.
-       */
-      completedAt?: string;
-      /** Format: date-time */
-      dispatchedAt: string | null;
-      /** Format: date-time */
-      endedAt: string | null;
-      /** @description At most 2 KiB; the texts of a longer one are cut. */
-      error?: Record<string, unknown> | null;
-      /** @description The evidence for Lubdub's verdict; null if the worker ended the attempt itself. */
-      evidence: components['schemas']['Evidence'] | null;
-      /**
-       * Format: date-time
-       * @description When the attempt's last heartbeat was received; null if there was none.
-       */
-      lastHeartbeatAt: string | null;
-      lastProgress: components['schemas']['Progress'] | null;
-      /** @description At most 1 KiB: of larger ones, the first members that fit. The task has all of the last attempt's. */
-      metrics?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /**
-       * @description SUCCEEDED, FAILED, CANCELLED, SNOOZED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
-       * @enum {string}
-       */
-      outcome: 'SUCCEEDED' | 'FAILED' | 'CANCELLED' | 'ZOMBIE' | 'TIMED_OUT' | 'LOST' | 'SUPERSEDED' | 'SNOOZED';
-      reason: string | null;
-      /** @description RetriesExhausted reports that the attempt was worth a retry, but the task's policy allows no more. */
-      retriesExhausted?: boolean;
-      /** Format: date-time */
-      startedAt: string | null;
-      willRetry?: boolean;
-      workerId: string | null;
-    };
-    /** @description Hold keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until the worker or the machine is resumed, at most 30 days after the worker's end or after the machine's last worker was deleted. */
-    Hold: {
-      reason: string | null;
-      /** Format: date-time */
-      since: string | null;
-    };
-    /** @description The body of GET /. */
-    Index: {
-      links: components['schemas']['IndexLinks'];
-      name: string;
-      /** @description What to do first. */
-      next: string;
-      version: string;
-    };
-    /** @description Paths on the server, including the base path of a proxy. */
-    IndexLinks: {
-      api: string;
-      dashboard: string;
-      docs: string;
-      health: string;
-      openapi: string;
-      version: string;
-    };
-    /** @description The numbers at a moment. */
-    Levels: {
-      machines: components['schemas']['MachineCounts'];
-      /** @description How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment. */
-      oldestOverdueMs: number;
-      /** @description By state. */
-      tasks: {
-        [key: string]: number;
-      };
-      workers: components['schemas']['WorkerLevels'];
-    };
-    /** @description An attempt that is no longer the worker's. */
-    LostTask: {
-      attempt: number;
-      /** @description The code with which a heartbeat of the attempt would be refused. */
-      error: string;
-      taskId: string;
-    };
-    /** @description A worker that ended unexpectedly, and what became of its tasks. */
-    LostWorker: {
-      /** @description Attempts were taken from it so far; each task is in one of the three counts below. */
-      attempts: number;
-      /** @description Exhausted tasks failed because their retries are used up. */
-      exhausted: number;
-      /** @description Failed tasks could not be retried: they have no retry policy, or cancellation was requested. */
-      failed: number;
-      /** @description True when that is often, MachineFlapping when all workers of its machine were lost at once that often. */
-      flapping: boolean;
-      hostname: string | null;
-      /**
-       * Format: date-time
-       * @description Null when it never sent one.
-       */
-      lastHeartbeatAt: string | null;
-      /** Format: date-time */
-      lostAt: string | null;
-      machineFlapping: boolean;
-      machineId: string;
-      name: string | null;
-      queue: string;
-      /** @description HEARTBEAT_TIMEOUT, SUPERSEDED or FORCED_OFFLINE. */
-      reason: string;
-      requeued: number;
-      /** @description How often this worker, or one that it replaced, stopped sending heartbeats in the last 24 h. */
-      staleCount24h: number;
-      workerId: string;
-    };
-    /** @description A host, derived from its workers. */
-    Machine: {
-      /** @description Set while the machine is drained: workers that register on it get no work until it is resumed. */
-      drain: components['schemas']['MachineDrain'] | null;
-      flapping: boolean;
-      /** @description Set while the machine is held offline: registrations on it are refused until it is resumed. */
-      hold: components['schemas']['Hold'] | null;
-      /** Format: date-time */
-      lastHeartbeatAt: string | null;
-      machineId: string;
-      /** @description How often in the last 24 h it went OFFLINE because its last worker had gone stale. */
-      staleCount24h: number;
-      /**
-       * @description ONLINE while one of its workers is, else DRAINING while one is, else OFFLINE.
-       * @enum {string}
-       */
-      status: 'ONLINE' | 'DRAINING' | 'OFFLINE';
-      /** @description The share of the last 24 h, or since it was first seen, in which it was not OFFLINE. */
-      uptimePct24h: number;
-      workers: components['schemas']['MachineCounts'];
-    };
-    /** @description MachineCounts counts a machine's workers. */
-    MachineCounts: {
-      draining: number;
-      offline: number;
-      online: number;
-    };
-    /** @description The drain of a machine. */
-    MachineDrain: {
-      /**
-       * Format: date-time
-       * @description When the tasks that its workers still hold go to other workers.
-       */
-      deadline: string | null;
-      reason: string | null;
-      /** Format: date-time */
-      since: string | null;
-    };
-    /** @description One page of machines, in the order of their ids. */
-    MachineList: {
-      machines: components['schemas']['Machine'][];
-      nextPageToken?: string;
-      totalCount: number;
-    };
-    /** @description The body of POST /v1/tasks/{taskId}/attempts. */
-    NextAttemptRequest: {
-      /** @description The attempt that the new one follows. */
-      fromAttempt: number;
-    };
-    /** @description The answer of GET /v1/schedules/{scheduleId}/next. */
-    NextFires: {
-      /** @description The next fires, as if the schedule were not paused. */
-      next: string[];
-      scheduleId: string;
-    };
-    /** @description The body of POST /v1/workers:offline. */
-    OfflineWorkersRequest: {
-      /** @description DryRun only counts. */
-      dryRun?: boolean | null;
-      /** @description Shown with the workers and recorded in the events. */
-      reason?: string | null;
-      /** @description Selector selects workers that match all of its fields. It or silentForMs must be set. */
-      selector?: components['schemas']['SilentSelector'] | null;
-      /** @description SilentForMs may be given here or in the selector. */
-      silentForMs?: number | null;
-    };
-    /** @description Placement chooses a worker when the task is created. */
-    Placement: {
-      /**
-       * @description LeastLoaded, roundRobin or random.
-       * @enum {string|null}
-       */
-      strategy?: 'leastLoaded' | 'roundRobin' | 'random' | null;
-    };
-    /** @description A task that may be what ends its workers: several were lost while they ran it. */
-    PoisonTask: {
-      /** @description How its attempts ended, grouped, most first. */
-      errors: components['schemas']['ErrorGroup'][];
-      /**
-       * Format: date-time
-       * @description When its newest lost attempt was ended.
-       */
-      lastLostAt: string | null;
-      queue: string | null;
-      /** @enum {string} */
-      state: 'SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-      taskId: string;
-      type: string | null;
-      /** @description Those that were lost with it in the last hour, newest first, 10 at most. */
-      workers: components['schemas']['LostWorker'][];
-    };
-    /** @description A progress report. */
-    Progress: {
-      /** @description The last checkpoint of the task: the details that a heartbeat of any earlier attempt reported. They are absent where none did, and from histories. */
-      details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description A string, as the worker sent it. */
-      message: string | null;
-      /** @description A number from 0 to 100, as the worker sent it. */
-      progressPct: number | null;
-    };
-    /** @description The state of one queue: its tasks and its workers. */
-    Queue: {
-      /** @description Set only in the answer to a pause: the queue did not exist before, so its name may be mistyped. */
-      created?: boolean;
-      /** @description How many tasks wait to be claimed, with or without an eligible worker; those that are SCHEDULED or wait for their backoff do not count. */
-      depth: number;
-      /** @description How long the oldest of the tasks in Depth has waited; null if Depth is 0. */
-      oldestWaitMs: number | null;
-      /** @description Depth plus Running. */
-      outstanding: number;
-      /** @description Paused reports that no tasks are handed out. */
-      paused: boolean;
-      queue: string;
-      /** @description How many of its tasks are DISPATCHED or RUNNING. */
-      running: number;
-      tenantId: string;
-      /** @description The types of the tasks in Depth. */
-      types: components['schemas']['QueueType'][];
-      /** @description Workers counts the queue's workers by status. */
-      workers: components['schemas']['QueueWorkers'];
-      workspaceId: string;
-    };
-    /** @description The answer of GET /v1/queues. */
-    QueueList: {
-      /** @description Those that have tasks or workers, or are paused; sorted by name. */
-      queues: components['schemas']['Queue'][];
-    };
-    /** @description The waiting tasks of one type in a queue. */
-    QueueType: {
-      depth: number;
-      /** @description How long the oldest has waited. */
-      oldestWaitMs: number;
-      /** @description Null for tasks without one. */
-      type: string | null;
-      /** @description How many of them have no eligible worker in the queue: no uncordoned worker has their type, runtime and labels, or the worker that they are pinned to is cordoned or offline. */
-      unrunnable: number;
-    };
-    /** @description QueueWorkers counts workers of a queue. */
-    QueueWorkers: {
-      draining: number;
-      offline: number;
-      online: number;
-    };
-    /** @description The body of requests that have only a reason. */
-    ReasonRequest: {
-      /** @description Shown with the worker if it ends or is cordoned, and recorded in the event. */
-      reason?: string | null;
-    };
-    /** @description The body of POST /v1/webhooks/{webhookId}/redeliver: one of its fields. */
-    RedeliverRequest: {
-      /** @description The delivery to send again now. */
-      deliveryId?: string | null;
-      /** @description PageToken continues a previous call with since. */
-      pageToken?: string | null;
-      /**
-       * Format: date-time
-       * @description Since sends all events since then again that are still stored.
-       */
-      since?: string | null;
-    };
-    /** @description Its answer. */
-    RedeliverResponse: {
-      /** @description The range of events that are no longer stored. */
-      gap?: components['schemas']['EventGap'];
-      /** @description Present if there are more. */
-      nextPageToken?: string;
-      /** @description How many messages this call queued. */
-      queued: number;
-    };
-    /** @description The body of POST /v1/workers. */
-    RegisterWorkerRequest: {
-      /** @description Hostname and PID together are its identity: a registration with the same ones and the same queue, machine and name replaces the previous one. In containers, where every process may be pid 1, give each its own name, machineId or hostname. */
-      hostname?: string | null;
-      /** @description Up to 64 pairs to select the worker by. */
-      labels?: {
-        [key: string]: string;
-      } | null;
-      /** @description The host that it runs on; absent: the hostname, turned into an id, or else the worker is its own machine. */
-      machineId?: string | null;
-      /** @description How many tasks it holds at most. Default 100; 0 counts as 1. */
-      maxConcurrent?: number | null;
-      /** @description A readable name; a worker that restarts with the same name counts as the same one. */
-      name?: string | null;
-      /** @description Its process id; 0 or absent: unknown. */
-      pid?: number | null;
-      /** @description Probed, if the deployment uses probes, before a late worker is declared dead. */
-      probeUrl?: string | null;
-      /** @description Queue that the worker claims from. */
-      queue: string;
-      /** @description Generated by the process for each registration, and makes its repeats safe as the header Idempotency-Key does: they get the first answer and supersede no worker, however late they come. It is kept for 24 hours, or for as long as OFFLINE workers are if that is shorter. */
-      registrationId?: string | null;
-      /** @description Runtimes that it has. */
-      runtimes?: string[] | null;
-      /** @description Types of tasks that it runs, at least one. */
-      types: string[];
-      /** @description Version of the worker's program. */
-      version?: string | null;
-    };
-    /** @description The answer to a registration, which counts as the first heartbeat. */
-    RegisterWorkerResponse: {
-      /** @description What this server has beyond the first release: exchange, for POST /v1/workers/{workerId}/exchange. */
-      capabilities?: string[];
-      /** @description How often the worker must send heartbeats; the server chooses it. */
-      heartbeatIntervalMs: number;
-      /** @description How long it may be silent. */
-      heartbeatTimeoutMs: number;
-      machineId: string;
-      /** @description True if the worker's machine is drained: the worker sends heartbeats and claims nothing until a heartbeat is answered with shouldDrain false, once the machine is resumed. Absent otherwise. */
-      shouldDrain?: boolean;
-      /** @description The worker with the same identity that this one replaced. */
-      superseded?: string;
-      /** Format: date-time */
-      tokenExpiresAt: string;
-      workerId: string;
-      /** @description Valid for the worker's own calls. */
-      workerToken: string;
-    };
-    /** @description Rejected counts workers by the first filter that they failed, in the order of the filters. */
-    Rejected: {
-      /** @description Cordoned workers get no new tasks until they are uncordoned; absent if no worker is cordoned. */
-      cordoned?: number;
-      full: number;
-      labels: number;
-      runtime: number;
-      stale: number;
-      status: number;
-      type: number;
-    };
-    /** @description The body of POST /v1/system:release. */
-    ReleaseRequest: {
-      /** @description How long the mass-expiry brake is off in this tenant and workspace; absent: 10 minutes. */
-      durationMs?: number | null;
-    };
-    /** @description The answer to POST /v1/system:release. */
-    ReleaseResponse: {
-      /** Format: date-time */
-      releasedUntil: string | null;
-      /** @description TasksReleased were held and expire now unless a heartbeat arrives. */
-      tasksReleased: number;
-      /** @description WorkersReleased were held and go OFFLINE now unless a heartbeat arrives. */
-      workersReleased: number;
-    };
-    /** @description ResumeMachineResponse counts what resuming a machine did. */
-    ResumeMachineResponse: {
-      /** @description Matched workers of the machine were DRAINING. */
-      matched: number;
-      /** @description How many of them this call made ONLINE: those that drained with the machine. */
-      resumed: number;
-      /** @description Their ids. */
-      workerIds: string[];
-    };
-    /** @description A retry policy in force. */
-    Retry: {
-      initialBackoffMs: number;
-      maxAttempts: number;
-      maxBackoffMs: number;
-      maxLosses: number;
-      multiplier: number;
-    };
-    /** @description RetryPolicy in a request; absent fields have the default in their comment. */
-    RetryPolicy: {
-      /** @description The wait before the first retry. Default 1,000. */
-      initialBackoffMs?: number | null;
-      /** @description The number of failures reported by workers that fails the task. Default 3. */
-      maxAttempts?: number | null;
-      /** @description MaxBackoffMs bounds the wait. Default 60,000. */
-      maxBackoffMs?: number | null;
-      /** @description How many attempts may be lost to silence or a dead worker and be retried. Default 3. */
-      maxLosses?: number | null;
-      /** @description Multiplier of the wait from retry to retry, 1 to 100. Default 2. */
-      multiplier?: number | null;
-    };
-    /** @description The body of POST /v1/tasks:retry. */
-    RetryTasksRequest: {
-      /** @description DryRun only counts the tasks that match, and those that would be changed. */
-      dryRun?: boolean | null;
-      /** @description The nextPageToken of the previous answer. */
-      pageToken?: string | null;
-      /** @description Selector selects the tasks; it must have at least one field. Of those that match only FAILED ones are retried. */
-      selector: components['schemas']['TaskSelector'];
-    };
-    /** @description The body of POST /v1/tokens:revoke. It has one of subject, workerId and tenantId. */
-    RevokeTokensRequest: {
-      /**
-       * Format: date-time
-       * @description IssuedBefore revokes tokens issued up to this time, to the second; absent: now.
-       */
-      issuedBefore?: string | null;
-      /** @description The bearer whose control tokens are revoked, in the tenant and workspace of the request; with a token for all of them in all, unless the query names one. */
-      subject?: string | null;
-      /** @description The tenant whose tokens of every kind are revoked. This needs an admin token for all its workspaces. */
-      tenantId?: string | null;
-      /** @description The worker whose own token, and the tokens of whose tasks, are revoked. */
-      workerId?: string | null;
-    };
-    /** @description The answer to POST /v1/tokens:revoke: it takes effect on this server now, and on all within 2 s. */
-    RevokeTokensResponse: {
-      /**
-       * Format: date-time
-       * @description A whole second. A token that was issued in that second is revoked too.
-       */
-      issuedBefore: string | null;
-      subject?: string;
-      /** @description * if tokens of every tenant are revoked. */
-      tenantId: string;
-      workerId?: string;
-      /** @description * if tokens of every workspace are revoked. */
-      workspaceId: string;
-    };
-    /** @description The body of POST /v1/webhooks/{webhookId}/rotate-secret. */
-    RotateSecretRequest: {
-      /** @description The new one; absent: one is generated. */
-      secret?: string | null;
-    };
-    /** @description Run counts the tasks of a run. */
-    Run: {
-      /** @description Has every state, including those without tasks. */
-      counts: {
-        [key: string]: number;
-      };
-      runId: string;
-      tenantId: string;
-      /** @description Their sum. */
-      totalCount: number;
-      workspaceId: string;
-    };
-    /** @description Schedule creates a task at each of its times. */
-    Schedule: {
-      /** Format: date-time */
-      createdAt: string;
-      cron: string;
-      /** @description How many fires have created their tasks. */
-      fired: number;
-      /** @description The last ten processed fires, newest first. */
-      fires: components['schemas']['ScheduleFire'][];
-      /**
-       * Format: date-time
-       * @description The last fire that was processed; before the first one, the time of creation.
-       */
-      last: string;
-      maxCatchup: number;
-      /**
-       * Format: date-time
-       * @description The next fire; null if the schedule has no further fire or is paused.
-       */
-      next: string | null;
-      /** @enum {string} */
-      overlap: 'allow' | 'skip';
-      /** @description Paused reports that it does not fire. */
-      paused: boolean;
-      /** Format: date-time */
-      pausedAt: string | null;
-      /** @description How many fires wait for their tasks. */
-      pending: number;
-      scheduleId: string;
-      /** @description How many fires created no task: they were missed and exceed maxCatchup, the previous task still ran, or theirs was refused. */
-      skipped: number;
-      /** @description What each fire creates; lists leave out its payload and resources. */
-      task: components['schemas']['CreateTaskRequest'] | null;
-      tenantId: string;
-      /** Format: date-time */
-      updatedAt: string;
-      workspaceId: string;
-    };
-    /** @description One time at which a schedule fired. */
-    ScheduleFire: {
-      /** @description The code with which the task was refused. */
-      error?: string;
-      /** Format: date-time */
-      fireAt: string;
-      /** @description The origin: schedule, manual or backfill. */
-      kind: string;
-      /**
-       * Format: date-time
-       * @description When the outcome was recorded.
-       */
-      notedAt: string;
-      /** @description CREATED, SKIPPED (the previous task still ran) or REFUSED (its task was refused). */
-      outcome: string;
-      /** @description Why that task failed. */
-      reason?: string;
-      /**
-       * @description The state of the created task; absent once that is deleted.
-       * @enum {string}
-       */
-      state?: 'SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-      /** @description The created task; with SKIPPED the one that still ran. */
-      taskId?: string;
-    };
-    /** @description The answer of GET /v1/schedules. */
-    ScheduleList: {
-      nextPageToken?: string;
-      /** @description Ordered by id. */
-      schedules: components['schemas']['Schedule'][];
-      totalCount: number;
-    };
-    /** @description A tenant's workspace that has tasks or workers. */
-    Scope: {
-      tenantId: string;
-      workspaceId: string;
-    };
-    /** @description The answer of GET /v1/scopes. */
-    ScopeList: {
-      nextPageToken?: string;
-      scopes: components['schemas']['Scope'][];
-    };
-    /** @description The body of POST /v1/workers:select; all of it is optional. */
-    SelectWorkerRequest: {
-      labels?: {
-        [key: string]: string;
-      } | null;
-      queue?: string | null;
-      runtime?: string | null;
-      /**
-       * @description LeastLoaded (the default), roundRobin or random.
-       * @enum {string|null}
-       */
-      strategy?: 'leastLoaded' | 'roundRobin' | 'random' | null;
-      type?: string | null;
-    };
-    /** @description The best worker for a task now. */
-    SelectWorkerResponse: {
-      /** @description Considered workers are those of the queue. */
-      considered: number;
-      rejected: components['schemas']['Rejected'];
-      worker: components['schemas']['Worker'];
-    };
-    /** @description SilentSelector selects workers, also by their silence. */
-    SilentSelector: {
-      labels?: {
-        [key: string]: string;
-      };
-      machineId?: string;
-      queue?: string;
-      /** @description For how long they must have been silent, outages excluded. A worker whose heartbeat arrives first is left alone. */
-      silentForMs?: number;
-      version?: string;
-    };
-    /** @description The body of POST /v1/tasks/{taskId}/started. */
-    StartedRequest: {
-      /** @description The attempt that the token was issued for. */
-      attempt: number;
-      /**
-       * Format: date-time
-       * @description The worker's own time. It is kept and decides nothing.
-       */
-      startedAt?: string | null;
-      /** @description WorkerID names the worker. */
-      workerId?: string | null;
-    };
-    /** @description StartedResponse acknowledges a start. */
-    StartedResponse: {
-      /** @description Always true. */
-      acknowledged: boolean;
-      /** @description The reason given for the cancel. */
-      cancelReason?: string;
-      /**
-       * Format: date-time
-       * @description The store's clock.
-       */
-      serverTime: string;
-      /** @description ShouldCancel asks the worker to stop; it is there only when true. */
-      shouldCancel?: boolean;
-    };
-    /** @description The answer of GET /v1/stats. */
-    Stats: {
-      /** @description How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: not sampled. */
-      beatGapRatio: components['schemas']['BeatGapRatio'] | null;
-      /** @description The sum of the steps, of the whole deployment. */
-      lastHour: components['schemas']['StatsCounts'];
-      machines: components['schemas']['MachineCounts'];
-      /** @description How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment. */
-      oldestOverdueMs: number;
-      /** @description Those of the newest step, of the whole deployment. */
-      rates: components['schemas']['StatsRates'];
-      series: components['schemas']['StatsSeries'];
-      /** @description By state. */
-      tasks: {
-        [key: string]: number;
-      };
-      /** @description TenantID and WorkspaceID are the scope of the levels; null: all. */
-      tenantId: string | null;
-      /**
-       * Format: date-time
-       * @description When it was counted, at most a second ago.
-       */
-      time: string;
-      workers: components['schemas']['WorkerLevels'];
-      workspaceId: string | null;
-    };
-    /** @description Counts in a period. */
-    StatsCounts: {
-      /** @description Accepted heartbeats. */
-      beats: number;
-      claimedTasks: number;
-      /** @description By result: tasks, nothing, refused. */
-      claims: {
-        [key: string]: number;
-      };
-      /** @description Refused heartbeats by error code. */
-      refused: {
-        [key: string]: number;
-      };
-      /** @description Attempts that Lubdub ended, by reason. */
-      verdicts: {
-        [key: string]: number;
-      };
-    };
-    /** @description Rates per second and delays. */
-    StatsRates: {
-      /** @description The 99th percentile of the duration of heartbeats, estimated from a histogram; null: there were none. */
-      beatP99Ms: number | null;
-      beatsPerSecond: number;
-      claimedTasksPerSecond: number;
-      claimsPerSecond: number;
-      refusedPerSecond: number;
-      /** @description The age of the oldest overdue entry at the sweepers' last sweep, for the worst of them. */
-      sweepLagMs: number;
-      verdictsPerSecond: number;
-    };
-    /** @description Has the counts of the last hour, on all replicas. */
-    StatsSeries: {
-      /** @description How long a step is. */
-      stepMs: number;
-      /** @description In order of time. Steps in which no replica reported are left out. */
-      steps: components['schemas']['StatsStep'][];
-    };
-    /** @description One step of a series. */
-    StatsStep: {
-      /**
-       * Format: date-time
-       * @description When it began.
-       */
-      at: string | null;
-      beatP99Ms: number | null;
-      /** @description Accepted heartbeats. */
-      beats: number;
-      claimedTasks: number;
-      /** @description By result: tasks, nothing, refused. */
-      claims: {
-        [key: string]: number;
-      };
-      /** @description The levels of the whole deployment: null if they were not counted, or the token is not valid for all scopes. */
-      levels: components['schemas']['Levels'] | null;
-      /** @description Refused heartbeats by error code. */
-      refused: {
-        [key: string]: number;
-      };
-      /** @description How many replicas reported. */
-      replicas: number;
-      sweepLagMs: number;
-      /** @description Attempts that Lubdub ended, by reason. */
-      verdicts: {
-        [key: string]: number;
-      };
-    };
-    /** @description All findings in one. */
-    Summary: {
-      /**
-       * @description What the worst findings are about.
-       * @enum {string}
-       */
-      about: 'us' | 'them' | 'both' | 'none';
-      /** @description What is wrong, the worst first, and then the state of the deployment. */
-      message: string;
-      /**
-       * @description The worst severity.
-       * @enum {string}
-       */
-      severity: 'ok' | 'warn' | 'fail';
-      title: string;
-    };
-    /** @description The answer to POST /v1/system:sweep. */
-    SweepResponse: {
-      results: components['schemas']['SweepResults'];
-      success: boolean;
-    };
-    /** @description The results of a sweep. */
-    SweepResults: {
-      staleWorkers: components['schemas']['SweptWorkers'];
-      zombies: components['schemas']['SweptTasks'];
-    };
-    /** @description SweptTasks counts tasks in a sweep. */
-    SweptTasks: {
-      /** @description DeletedCount finished tasks were past their retention. */
-      deletedCount: number;
-      /** @description ReadyCount queued tasks had waited out their backoff. */
-      readyCount: number;
-      /** @description RequeuedCount of both returned to their queues. */
-      requeuedCount: number;
-      success: boolean;
-      /** @description TimedOutCount attempts reached another timeout or a deadline. */
-      timedOutCount: number;
-      /** @description ZombieCount attempts reached their heartbeat timeout. */
-      zombieCount: number;
-    };
-    /** @description SweptWorkers counts workers in a sweep. */
-    SweptWorkers: {
-      /** @description The machines, in the token's scope, of the workers that were marked OFFLINE. */
-      affectedMachineIds: string[];
-      /** @description DeletedCount OFFLINE workers were past their retention. */
-      deletedCount: number;
-      /** @description DrainedCount workers had finished their tasks. */
-      drainedCount: number;
-      /** @description MarkedOfflineCount workers reached their heartbeat timeout. */
-      markedOfflineCount: number;
-      /** @description RecoveredCount attempts were taken from ended workers. */
-      recoveredCount: number;
-      success: boolean;
-    };
-    /** @description The answer of GET /v1/system. */
-    System: {
-      brake: components['schemas']['SystemBrake'];
-      /** @description DifferingSettings names settings that differ between replicas and should not. */
-      differingSettings: string[];
-      /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
-      findings: components['schemas']['Finding'][];
-      /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
-      poisonTasks: components['schemas']['PoisonTask'][];
-      /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
-      recentlyLost: components['schemas']['LostWorker'][];
-      /** @description How many were lost in the last hour, those included that are not listed. */
-      recentlyLostTotal: number;
-      reconciler: components['schemas']['SystemReconciler'];
-      /** @description The servers that have shards. */
-      redis: components['schemas']['SystemRedis'][];
-      replicas: components['schemas']['SystemReplica'][];
-      shards: components['schemas']['SystemShard'][];
-      /** @description Whether Lubdub or the workers are at fault, in a sentence. */
-      summary: components['schemas']['Summary'];
-      /**
-       * Format: date-time
-       * @description When it was read, at most a second ago.
-       */
-      time: string;
-      webhooks: components['schemas']['SystemWebhooks'];
-    };
-    /** @description The mass-expiry brake of the replica that answers. */
-    SystemBrake: {
-      enabled: boolean;
-      /** @description The number of its entries: attempts and workers that it holds, and scopes that were released or reported. */
-      held: number;
-      sharePct: number;
-    };
-    /** @description What the reconcilers of all replicas do. */
-    SystemReconciler: {
-      examinedLastHour: number;
-      /** @description How many entries they check; 0: none. */
-      ratePerSecond: number;
-      repairedLastHour: number;
-    };
-    /** @description One Redis server. Values that it does not report are null. */
-    SystemRedis: {
-      /** @description Null for the one inside a Lubdub process. */
-      address: string | null;
-      appendOnly: boolean;
-      /** @description How far its clock is ahead of the clock of the replica that answers. */
-      clockOffsetMs: number;
-      /** @description Why it does not answer; null: it does. */
-      error: string | null;
-      /** Format: date-time */
-      lastSaveAt: string | null;
-      /** @description Its memory limit; 0: none. */
-      maxMemoryBytes: number;
-      maxMemoryPolicy: string | null;
-      memoryBytes: number;
-      /** @description The number of connected replicas. */
-      replicas: number;
-      role: string | null;
-      roundTripMs: number;
-      version: string | null;
-    };
-    /** @description One Lubdub process. */
-    SystemReplica: {
-      commit: string | null;
-      /**
-       * Format: date-time
-       * @description When it last reported. A replica that is silent for 30 s is no longer shown.
-       */
-      heardAt: string | null;
-      replicaId: string;
-      roles: string[];
-      /**
-       * Format: date-time
-       * @description When it started.
-       */
-      since: string | null;
-      version: string;
-    };
-    /** @description One slice of the keyspace. */
-    SystemShard: {
-      /** @description The number of events in its stream; the oldest is EventsAgeMs old. */
-      events: number;
-      eventsAgeMs: number;
-      /** @description How long the oldest overdue entry has been overdue; 0: none is. */
-      lagMs: number;
-      /** @description How much outage time of the last hour was not counted as silence. */
-      outageCreditMs: number;
-      /** @description Ended workers whose attempts have not all been taken yet. */
-      recoveries: number;
-      shard: number;
-      /** @description For how long its time has been stopped. */
-      stoppedMs: number;
-      /** @description The process that sweeps it first; null: it is not swept. */
-      sweeper: string | null;
-    };
-    /** @description The answer of GET /v1/system with status 503, while no Redis responds: what the server knows without it. Lists of replicas, shards, workers and tasks are empty and counts are 0, as nothing is known of them. */
-    SystemUnavailable: {
-      brake: components['schemas']['SystemBrake'];
-      /** @description DifferingSettings names settings that differ between replicas and should not. */
-      differingSettings: string[];
-      /** @description Store_unavailable. */
-      error: string;
-      /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
-      findings: components['schemas']['Finding'][];
-      /** @description Message describes what happened and what to do about it. */
-      message: string;
-      /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
-      poisonTasks: components['schemas']['PoisonTask'][];
-      /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
-      recentlyLost: components['schemas']['LostWorker'][];
-      /** @description How many were lost in the last hour, those included that are not listed. */
-      recentlyLostTotal: number;
-      reconciler: components['schemas']['SystemReconciler'];
-      /** @description The servers that have shards. */
-      redis: components['schemas']['SystemRedis'][];
-      replicas: components['schemas']['SystemReplica'][];
-      shards: components['schemas']['SystemShard'][];
-      /** @description Whether Lubdub or the workers are at fault, in a sentence. */
-      summary: components['schemas']['Summary'];
-      /**
-       * Format: date-time
-       * @description When it was read, at most a second ago.
-       */
-      time: string;
-      webhooks: components['schemas']['SystemWebhooks'];
-    };
-    /** @description The state of the webhooks of all tenants. */
-    SystemWebhooks: {
-      /** @description How many pending deliveries were dropped because those of their tenant exceeded the size limit. */
-      droppedLastHour: number;
-    };
-    /** @description The full view of one task. */
-    Task: {
-      assetId: string | null;
-      /** @description The current attempt, 0 before the first dispatch. */
-      attempt: number;
-      cancelGracePeriodMs: number;
-      cancelReason: string | null;
-      cancelRequested: boolean;
-      cancelledDuringPhase?: string;
-      /**
-       * Format: date-time
-       * @description The worker's own clock when it completed the last attempt.
-       */
-      completedAt: string | null;
-      /** Format: date-time */
-      createdAt: string;
-      /** Format: date-time */
-      deadline: string | null;
-      /** @description The last checkpoint that a heartbeat of any attempt reported; absent if none did, and from lists. */
-      details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** Format: date-time */
-      dispatchedAt: string | null;
-      /** @description Why the task FAILED or, while it is QUEUED for a retry, why the previous attempt did: everything that the worker reported. */
-      error: Record<string, unknown> | null;
-      /** @description Counted against retry.maxAttempts. */
-      failures: number;
-      /** Format: date-time */
-      finishedAt: string | null;
-      heartbeatIntervalMs: number;
-      /** @description Null for a task that depends on its worker's heartbeat. */
-      heartbeatTimeoutMs: number | null;
-      /** @description Has an entry for each ended attempt, oldest first; the newest 100 are kept. */
-      history: components['schemas']['HistoryEntry'][];
-      labels: {
-        [key: string]: string;
-      };
-      /**
-       * Format: date-time
-       * @description When the last heartbeat was received, by the store's clock; while a task without its own timeout is RUNNING, its worker's, if that is later. It is kept after the end.
-       */
-      lastHeartbeatAt: string | null;
-      /**
-       * @description Null unless the task is RUNNING.
-       * @enum {string|null}
-       */
-      liveness: 'FRESH' | 'LATE' | 'LOST' | null;
-      /** @description Counted against retry.maxLosses. */
-      losses: number;
-      message: string | null;
-      metrics: Record<string, unknown> | null;
-      /**
-       * Format: date-time
-       * @description The earliest time of the next dispatch, while SCHEDULED, or QUEUED for a backoff.
-       */
-      nextAttemptAt: string | null;
-      /**
-       * Format: date-time
-       * @description Another name of runAt.
-       */
-      notBefore?: string;
-      output: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Payload and Resources are returned by GET /v1/tasks/{taskId} only. */
-      payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      progressPct: number | null;
-      queue: string | null;
-      /** @description Why the task FAILED; TERMINATED where it was CANCELLED without waiting for its worker. */
-      reason: string | null;
-      /**
-       * Format: date-time
-       * @description The worker's own clock at that time.
-       */
-      reportedHeartbeatAt: string | null;
-      resources?: Record<string, unknown>;
-      /** @description RetriesExhausted reports that a retry might have helped the task that FAILED, but its policy allows no more; absent otherwise, as when the error was not retryable. */
-      retriesExhausted?: boolean;
-      /** @description Null for a task that is not retried automatically. */
-      retry: components['schemas']['Retry'] | null;
-      /**
-       * Format: date-time
-       * @description The earliest time of the first claim.
-       */
-      runAt?: string;
-      runId: string;
-      runTimeoutMs?: number;
-      runtime?: string;
-      /** @description The schedule that created the task; absent if none did. */
-      scheduleId?: string;
-      /** @description Present if the task was given one. */
-      startTimeoutMs?: number;
-      /** Format: date-time */
-      startedAt: string | null;
-      /** @enum {string} */
-      state: 'SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-      taskId: string;
-      taskKey: string | null;
-      tenantId: string;
-      /** @description The W3C trace context of the creation; absent if it had none. */
-      traceparent?: string;
-      type: string | null;
-      workerId: string | null;
-      workerLabels?: {
-        [key: string]: string;
-      };
-      workspaceId: string;
-    };
-    /** @description What a worker needs to run one attempt and to report about it. */
-    TaskEnvelope: {
-      assetId: string | null;
-      /** @description The number of the attempt, counted from 1. Every callback includes it. */
-      attempt: number;
-      /** @description Where the callbacks go: POST {callbackBaseUrl}/v1/tasks/{taskId}/heartbeat and so on. */
-      callbackBaseUrl: string;
-      /** @description How long the worker has to stop once it was notified of a cancel. */
-      cancelGracePeriodMs: number;
-      /** Format: date-time */
-      deadline: string | null;
-      /**
-       * Format: date-time
-       * @description When this attempt was handed out.
-       */
-      enqueuedAt: string;
-      /** @description How often to send heartbeats. */
-      heartbeatIntervalMs: number;
-      /** @description The silence after which the attempt is dead; null: it depends on its worker's heartbeat. */
-      heartbeatTimeoutMs: number | null;
-      labels: {
-        [key: string]: string;
-      };
-      /** @description The last progress that the previous attempt reported. */
-      lastProgress?: components['schemas']['Progress'];
-      /** @description Payload as given at creation; null when none was. */
-      payload: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      queue: string | null;
-      /** @description Resources as given at creation; an empty object when none were. */
-      resources: Record<string, unknown>;
-      runId: string;
-      /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no separate limit. */
-      runTimeoutMs?: number;
-      /** @description The schedule that created the task; absent if none did. */
-      scheduleId?: string;
-      /**
-       * @description DISPATCHED, or RUNNING if the claim has started the task.
-       * @enum {string}
-       */
-      state: 'SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
-      taskId: string;
-      taskKey: string | null;
-      /** @description The bearer token of this very attempt. */
-      taskToken: string;
-      tenantId: string;
-      /** Format: date-time */
-      tokenExpiresAt: string;
-      /** @description The W3C trace context of the creation; absent if it had none. */
-      traceparent?: string;
-      /** @description Type and Queue are null when the task has none. */
-      type: string | null;
-      workspaceId: string;
-    };
-    /** @description A failure as its worker reports it. */
-    TaskError: {
-      /**
-       * @description One of the six.
-       * @enum {string}
-       */
-      category: 'USER_CODE' | 'DATA_QUALITY' | 'INFRASTRUCTURE' | 'CONFIGURATION' | 'TIMEOUT' | 'CANCELLED';
-      /** @description Readable text. */
-      message?: string | null;
-      /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days), if the failure is retried; absent: the backoff of the retry policy. */
-      retryAfterMs?: number | null;
-      /** @description Retryable reports whether a retry may help; absent: its category's default. */
-      retryable?: boolean | null;
-      /** @description Readable text. */
-      stackTrace?: string | null;
-    };
-    /** @description One page of GET /v1/tasks, in the order of task ids. */
-    TaskList: {
-      /** @description Absent on the last page. It is valid for the same filter only. */
-      nextPageToken?: string;
-      tasks: components['schemas']['Task'][];
-      /** @description Null when the filter does not allow an exact count. */
-      totalCount: number | null;
-    };
-    /** @description TaskSelector selects tasks that match all of its fields. */
-    TaskSelector: {
-      /**
-       * Format: date-time
-       * @description FinishedAfter selects finished tasks by when they ended.
-       */
-      finishedAfter?: string;
-      labels?: {
-        [key: string]: string;
-      };
-      machineId?: string;
-      queue?: string;
-      /** @description Why they ended. */
-      reason?: string;
-      runId?: string;
-      /** @description The schedule that created them. */
-      scheduleId?: string;
-      /** @description One state, or several separated by commas. */
-      state?: string;
-      type?: string;
-      workerId?: string;
-    };
-    /** @description The body of PUT /v1/webhooks/{webhookId}: it replaces the webhook's definition. */
-    UpdateWebhookRequest: {
-      description?: string | null;
-      /** @description True by default. While it is false no events are collected for it, and pending deliveries are dropped. */
-      enabled?: boolean | null;
-      events: string[];
-      machineId?: string | null;
-      queue?: string | null;
-      runId?: string | null;
-      subject?: string | null;
-      taskType?: string | null;
-      /** @description Where messages are posted: https, and http if the deployment allows it. */
-      url: string;
-      workerId?: string | null;
-    };
-    /** @description The answer of GET /v1/stats/verdicts. */
-    VerdictCounts: {
-      /** @description Groups have the most first; beyond 100 they are left out. */
-      groups: components['schemas']['VerdictGroup'][];
-      /**
-       * Format: date-time
-       * @description The start of the period.
-       */
-      since: string | null;
-      /** @description How many there are. */
-      total: number;
-      /** @description Truncated reports that more than 100,000 were found, or 10,000 if they are grouped by a label: the oldest are omitted. */
-      truncated: boolean;
-    };
-    /** @description VerdictGroup counts verdicts with the same values of the group's fields. A missing or unknown value is empty. */
-    VerdictGroup: {
-      count: number;
-      /** @description The requested labels of their tasks. */
-      labels?: {
-        [key: string]: string;
-      };
-      /**
-       * Format: date-time
-       * @description The time of the last one.
-       */
-      lastAt: string | null;
-      machineId?: string;
-      queue?: string;
-      reason?: string;
-      type?: string;
-      version?: string;
-      workerId?: string;
-    };
-    /** @description The body of /version. */
-    Version: {
-      /** @description The version of Go that the server was built with. */
-      go: string;
-      name: string;
-      version: string;
-    };
-    /** @description The body of POST /v1/tasks:wait. */
-    WaitTasksRequest: {
-      /** @description 1 to 1,000 tasks, each once. */
-      taskIds: string[];
-      /** @description How long to wait until the first of them has ended. Default 0: do not wait. */
-      waitMs?: number | null;
-    };
-    /** @description Has those of the requested tasks that have ended. */
-    WaitTasksResponse: {
-      /** @description The requested ids that do not exist. */
-      notFound: string[];
-      /** @description At most 100, less if they are large, in the order of the request and as lists have them, without payload and resources. Other tasks that have ended are in the answer to the next request. */
-      tasks: components['schemas']['Task'][];
-    };
-    /** @description A receiver of events. */
-    Webhook: {
-      /** Format: date-time */
-      createdAt: string;
-      /** @description How many stored deliveries were abandoned. */
-      dead: number;
-      description?: string;
-      /** Format: date-time */
-      disabledAt: string | null;
-      /** @description GONE, after a 410; FAILING, after five days of failures; OPERATOR; or null while it is enabled. */
-      disabledReason: string | null;
-      enabled: boolean;
-      /** @description Types of events, such as task.failed, or families of them, such as task.*. At least one. */
-      events: string[];
-      /**
-       * Format: date-time
-       * @description Since when all deliveries have failed.
-       */
-      failingSince: string | null;
-      machineId?: string;
-      /** @description Managed webhooks come from the deployment's configuration and are changed there only. */
-      managed: boolean;
-      /**
-       * Format: date-time
-       * @description Until when older secrets sign too; null without an older secret.
-       */
-      oldSecretsUntil: string | null;
-      /** @description How many deliveries wait or are in flight. */
-      pending: number;
-      queue?: string;
-      runId?: string;
-      /** @description Present only in the answer that created it. */
-      secret?: string;
-      /** @description Subject, a task, worker or machine, limits the events to those about it; absent: all. The same applies to the other fields. */
-      subject?: string;
-      taskType?: string;
-      tenantId: string;
-      /** Format: date-time */
-      updatedAt: string;
-      url: string;
-      webhookId: string;
-      workerId?: string;
-      workspaceId: string;
-    };
-    /** @description The delivery of one message to a webhook. */
-    WebhookDelivery: {
-      /** @description The number of tries; after ten it is DEAD. */
-      attempts: number;
-      /** Format: date-time */
-      createdAt: string;
-      deliveryId: string;
-      /** @description The event in the message; null: the message is about the webhook itself. */
-      eventId: string | null;
-      /** Format: date-time */
-      lastAttemptAt: string | null;
-      /** @description Its webhook-id, the same for each try. */
-      messageId: string;
-      /** Format: date-time */
-      nextAttemptAt: string | null;
-      /** @description The result of the last try; null: there was none. */
-      response: components['schemas']['WebhookResponse'] | null;
-      /** @enum {string} */
-      status: 'PENDING' | 'DELIVERED' | 'DEAD';
-      subject: string | null;
-      type: string;
-    };
-    /** @description The answer of GET /v1/webhooks/{webhookId}/deliveries. */
-    WebhookDeliveryList: {
-      /** @description Newest first. */
-      deliveries: components['schemas']['WebhookDelivery'][];
-      nextPageToken?: string;
-    };
-    /** @description The answer of GET /v1/webhooks. */
-    WebhookList: {
-      nextPageToken?: string;
-      totalCount: number;
-      webhooks: components['schemas']['Webhook'][];
-    };
-    /** @description The result of a try. */
-    WebhookResponse: {
-      /** @description The beginning of the answer's, at most 1 KiB. */
-      body: string;
-      /** @description Why there was no answer. */
-      error: string | null;
-      /** @description The answer's; null: there was none. */
-      status: number | null;
-      /** @description The duration. */
-      tookMs: number;
-    };
-    /** @description One registered worker. */
-    Worker: {
-      /** @description The value of its last heartbeat. */
-      activeCount: number;
-      /** @description Set while the worker gets no new tasks; it is independent of the status. */
-      cordon: components['schemas']['WorkerCordon'] | null;
-      /** Format: date-time */
-      deregisteredAt: string | null;
-      /** Format: date-time */
-      drainDeadline: string | null;
-      /** @description Why it is OFFLINE: HEARTBEAT_TIMEOUT, SUPERSEDED, DEREGISTERED, DRAINED, DRAIN_DEADLINE or FORCED_OFFLINE. */
-      endReason: string | null;
-      flapping: boolean;
-      heartbeatIntervalMs: number;
-      heartbeatTimeoutMs: number;
-      /** @description How many attempts it holds. */
-      heldCount: number;
-      /** @description Set while the worker is held offline: registrations of its identity are refused until it is resumed. */
-      hold: components['schemas']['Hold'] | null;
-      hostname: string | null;
-      labels: {
-        [key: string]: string;
-      };
-      /** @description LastHeartbeatAgeMs excludes outages. */
-      lastHeartbeatAgeMs: number | null;
-      /** Format: date-time */
-      lastHeartbeatAt: string | null;
-      /**
-       * @description Computed from the last heartbeat at the time of the answer, also for a worker that is OFFLINE.
-       * @enum {string}
-       */
-      liveness: 'FRESH' | 'LATE' | 'LOST';
-      machineId: string;
-      maxConcurrent: number;
-      name: string | null;
-      pid: number | null;
-      /** @description How many queued tasks are pinned to it. */
-      placedCount: number;
-      queue: string;
-      /** Format: date-time */
-      registeredAt: string;
-      runtimes: string[];
-      /** @description Schedulable reports whether it would be selected now. */
-      schedulable: boolean;
-      /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping reports that this is at least 3. */
-      staleCount24h: number;
-      /** @enum {string} */
-      status: 'ONLINE' | 'DRAINING' | 'OFFLINE';
-      /** @description The reason given for its drain or its end. That of a drain stays if the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED and no other was given; without any it is the same as endReason. */
-      statusReason: string | null;
-      tenantId: string;
-      /** @description How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists the tasks that ended on it. */
-      totalCompleted: number;
-      /** @description How many attempts its heartbeats reported as failed. */
-      totalFailed: number;
-      types: string[];
-      /** @description The filters of a selection that it fails: status, cordoned, stale, full. */
-      unschedulableReasons: string[];
-      /** @description The share of the last 24 h, or since it is known, in which it or an earlier registration with the same queue, machine and name was alive; once OFFLINE, as it was at its end. Time after a planned end is not counted as downtime: DEREGISTERED, DRAINED, DRAIN_DEADLINE, SUPERSEDED or FORCED_OFFLINE. */
-      uptimePct24h: number;
-      version: string | null;
-      workerId: string;
-      workspaceId: string;
-    };
-    /** @description The cordon of a worker, which lasts until the worker is uncordoned or ends. A worker that supersedes it inherits the cordon. */
-    WorkerCordon: {
-      reason: string | null;
-      /** Format: date-time */
-      since: string | null;
-    };
-    /** @description The body of POST /v1/workers/{workerId}/heartbeat; all of it is optional. */
-    WorkerHeartbeatRequest: {
-      /** @description How many tasks it works on. Those that it did not claim count as load when workers are selected. */
-      activeCount?: number | null;
-      /** @description How many tasks it completed since the last answered heartbeat. */
-      completedDelta?: number | null;
-      /** @description How many failed since then. */
-      failedDelta?: number | null;
-      /** @description Seq increases from heartbeat to heartbeat; required with deltas. A repeated one adds nothing, and an inventory whose seq is not higher than the last takes nothing from the worker. */
-      seq?: number | null;
-      /** @description All its attempts, if it lists them: at most its maxConcurrent, and 1,000 that have ended without its knowledge. An attempt that two heartbeats in a row omit is lost. */
-      tasks?: components['schemas']['WorkerTaskItem'][] | null;
-    };
-    /** @description The answer to a worker's heartbeat. */
-    WorkerHeartbeatResponse: {
-      accepted: boolean;
-      /** @description Attempts to stop gracefully. They are repeated until their delivery is recorded. */
-      cancelTasks: components['schemas']['CancelTask'][];
-      /**
-       * Format: date-time
-       * @description When its remaining tasks go to other workers.
-       */
-      drainDeadline?: string;
-      heartbeatIntervalMs: number;
-      heartbeatTimeoutMs: number;
-      /** @description Attempts that are no longer the worker's; it must stop them at once. */
-      lostTasks: components['schemas']['LostTask'][];
-      /** Format: date-time */
-      serverTime: string;
-      /** @description ShouldDrain asks the worker to claim nothing more, to finish its tasks and to deregister. */
-      shouldDrain: boolean;
-      /** Format: date-time */
-      tokenExpiresAt?: string;
-      /** @description A new token, in the last third of the old one's life. */
-      workerToken?: string;
-    };
-    /** @description Workers by status, and those that are not OFFLINE by liveness. */
-    WorkerLevels: {
-      draining: number;
-      fresh: number;
-      late: number;
-      lost: number;
-      offline: number;
-      online: number;
-    };
-    /** @description One page of workers, in the order of registration. */
-    WorkerList: {
-      nextPageToken?: string;
-      totalCount: number;
-      workers: components['schemas']['Worker'][];
-    };
-    /** @description WorkerSelector selects workers. */
-    WorkerSelector: {
-      labels?: {
-        [key: string]: string;
-      } | null;
-      machineId?: string | null;
-      queue?: string | null;
-      version?: string | null;
-    };
-    /** @description One attempt in a worker's inventory. */
-    WorkerTaskItem: {
-      attempt: number;
-      /** @description Its checkpoint, as in its own heartbeats. */
-      details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
-      /** @description Message describes the progress. */
-      message?: string | null;
-      /** @description Its progress, 0 to 100. */
-      progressPct?: number | null;
-      taskId: string;
-    };
-    noFields: Record<string, unknown>;
-  };
-  responses: {
-    /** @description The request is invalid; nothing was changed */
-    Error400: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description No valid token */
-    Error401: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description The token does not authorize this request */
-    Error403: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description Not found in this scope */
-    Error404: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description The request conflicts with the current state */
-    Error409: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description Lubdub ended the attempt or the worker; stop at once */
-    Error410: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description The body is too large */
-    Error413: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description The body is not JSON */
-    Error415: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description A limit of the tenant was reached; the message says what to do, Retry-After when to retry */
-    Error429: {
-      headers: {
-        /** @description Seconds after which to retry. */
-        'Retry-After'?: number;
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description A bug in Lubdub; the log has the request id */
-    Error500: {
-      headers: {
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description A limit of the server was reached, or Redis is not responding */
-    Error503: {
-      headers: {
-        /** @description Seconds after which to retry. */
-        'Retry-After'?: number;
-        'X-Request-Id': components['headers']['RequestId'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-  };
-  parameters: never;
-  requestBodies: never;
-  headers: {
-    /** @description The id that the request sent, if it is valid, else a new one. */
-    RequestId: string;
-  };
-  pathItems: never;
+        };
+        /** @description The body of POST /v1/queues/{queue}/claim. */
+        ClaimRequest: {
+            /** @description ClaimID makes a repeat safe: the same id gets the same tasks again, without those that are done. */
+            claimId?: string | null;
+            /** @description The maximum number of tasks. Default 1; a claim gets at most 100. */
+            max?: unknown;
+            /** @description Start declares that the worker starts the tasks when it gets them: they are RUNNING in the answer, and their start needs no request. A server that does not know this field returns them as DISPATCHED; the worker must then report each start. */
+            start?: boolean | null;
+            /** @description Types limits the claim to these task types, which the worker must have registered. Absent: all of them, and tasks without a type. */
+            types?: string[] | null;
+            /** @description How long to wait for the first task. Default 0: not at all. */
+            waitMs?: number | null;
+        };
+        /** @description Has the claimed tasks; none if none became available in time. */
+        ClaimResponse: {
+            tasks: components["schemas"]["TaskEnvelope"][];
+        };
+        /** @description The body of POST /v1/tasks/{taskId}/completed. */
+        CompletedRequest: {
+            /** @description The attempt that the token was issued for. */
+            attempt: number;
+            /** @description The phase that a cancel interrupted. */
+            cancelledDuringPhase?: string | null;
+            /**
+             * Format: date-time
+             * @description The worker's own time. It is kept and shown, and decides nothing.
+             */
+            completedAt?: string | null;
+            /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none. */
+            delayMs?: number | null;
+            /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
+            error?: components["schemas"]["TaskError"] | null;
+            /** @description Any JSON object; it is kept as it is. */
+            metrics?: Record<string, unknown> | null;
+            /**
+             * @description How the attempt ended.
+             * @enum {string}
+             */
+            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
+            /** @description Any JSON value; it is kept as it is. */
+            output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Any JSON value that describes the progress before the cancel. */
+            partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description WorkerID names the worker. */
+            workerId?: string | null;
+        };
+        /** @description CompletedResponse acknowledges a completion. The same completion again gets the same answer. */
+        CompletedResponse: {
+            /** @description Always true. */
+            acknowledged: boolean;
+            /**
+             * @description This attempt's outcome, which may be SNOOZED.
+             * @enum {string}
+             */
+            finalState: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
+            /** @description Its number. */
+            nextAttempt?: number;
+            /**
+             * Format: date-time
+             * @description The store's clock.
+             */
+            serverTime: string;
+            /** @description WillRetry reports that another attempt follows. */
+            willRetry?: boolean;
+        };
+        /** @description The result of one completion: Status is the HTTP status that the completion would have got on its own, and the fields are those of its answer. */
+        CompletionResult: {
+            /** @description The fields of CompletedResponse, with status 200. */
+            acknowledged?: boolean;
+            /** @description The fields of Error, with any other status. */
+            error?: string;
+            expectedAttempt?: number;
+            field?: string;
+            /** @enum {string} */
+            finalState?: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
+            message?: string;
+            nextAttempt?: number;
+            reason?: string;
+            receivedAttempt?: number;
+            /** @description Set with status 429 and 503. */
+            retryAfterMs?: number;
+            /** Format: date-time */
+            serverTime?: string;
+            /** @enum {string} */
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            /** @description 200, or a status of the error table. */
+            status: number;
+            taskId: string;
+            willRetry?: boolean;
+        };
+        /** @description The body of POST /v1/schedules. */
+        CreateScheduleRequest: {
+            /** @description When it fires, in UTC: [seconds] minutes hours day-of-month month day-of-week, or these six and a year. Days of the week are 1 to 7 with 1 = SUN, or names; both day fields must match, and ? in one of them is any day; years are 1970 to 2100. Five fields fire at second 0 and are returned as six; they are accepted if they mean the same as in crontab, so days of the week are names. */
+            cron: string;
+            /** @description How many missed fires are caught up, the newest: 0 to 1,000. Default 100. */
+            maxCatchup?: number | null;
+            /**
+             * @description What a fire does while the previous task is not finished: allow (the default) creates its task, skip does not.
+             * @enum {string|null}
+             */
+            overlap?: "allow" | "skip" | null;
+            /** @description ScheduleID names the schedule within its scope; absent: Lubdub generates one. */
+            scheduleId?: string | null;
+            /** @description What each fire creates, as in POST /v1/tasks: with a queue, and without taskId, deadline, runAt, delayMs and traceparent. */
+            task: components["schemas"]["CreateTaskRequest"] | null;
+            /** @description Half of the scope; absent: the query's, else the token's. */
+            tenantId?: string | null;
+            /** @description The other half. */
+            workspaceId?: string | null;
+        };
+        /** @description The body of POST /v1/tasks. Without a queue the task is dispatched at once and the answer is its TaskEnvelope. With a queue it waits until a worker claims it. */
+        CreateTaskRequest: {
+            /** @description The caller's own id of the result. */
+            assetId?: string | null;
+            /** @description How long the worker has after it was notified of a cancel. Default 30,000. */
+            cancelGracePeriodMs?: number | null;
+            /**
+             * Format: date-time
+             * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
+             */
+            deadline?: string | null;
+            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt. */
+            delayMs?: number | null;
+            /** @description How often the worker should send heartbeats. Default 30,000. */
+            heartbeatIntervalMs?: number | null;
+            /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
+            heartbeatTimeoutMs?: number | null;
+            /** @description Up to 64 pairs to find the task by. */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /**
+             * Format: date-time
+             * @description Another name of runAt.
+             */
+            notBefore?: string | null;
+            /** @description Any JSON value for the worker. */
+            payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Placement chooses a worker at creation. Queue tasks only. */
+            placement?: components["schemas"]["Placement"] | null;
+            /** @description Where the task waits; absent: it is dispatched at once. */
+            queue?: string | null;
+            /** @description RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline. */
+            renewToken?: boolean | null;
+            /** @description Any JSON object; it is part of the envelope. */
+            resources?: Record<string, unknown> | null;
+            /** @description How often the task is retried. Queue tasks only. */
+            retry?: components["schemas"]["RetryPolicy"] | null;
+            /**
+             * Format: date-time
+             * @description The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
+             */
+            runAt?: string | null;
+            /** @description RunID groups tasks; absent: a run with this task only. */
+            runId?: string | null;
+            /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
+            runTimeoutMs?: number | null;
+            /** @description Runtime that a worker must have. Queue tasks only. */
+            runtime?: string | null;
+            /** @description StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim; without a queue the life of the token. */
+            startTimeoutMs?: number | null;
+            /** @description TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of schedules. */
+            taskId?: string | null;
+            /** @description The caller's own name for the work. */
+            taskKey?: string | null;
+            /** @description Half of the scope; absent: the query's, else the token's. */
+            tenantId?: string | null;
+            /** @description The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs. */
+            tokenTtlSeconds?: number | null;
+            /** @description The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events. */
+            traceparent?: string | null;
+            /** @description The kind of work; workers register for types. */
+            type?: string | null;
+            /** @description WorkerID pins the task to one worker, which must exist. Queue tasks only. */
+            workerId?: string | null;
+            /** @description WorkerLabels that a worker must have. Queue tasks only. */
+            workerLabels?: {
+                [key: string]: string;
+            } | null;
+            /** @description The other half. */
+            workspaceId?: string | null;
+        };
+        /** @description One creation in a batch. */
+        CreateTasksItem: {
+            /** @description The caller's own id of the result. */
+            assetId?: string | null;
+            /** @description How long the worker has after it was notified of a cancel. Default 30,000. */
+            cancelGracePeriodMs?: number | null;
+            /**
+             * Format: date-time
+             * @description Deadline fails the task with DEADLINE_EXCEEDED when it passes.
+             */
+            deadline?: string | null;
+            /** @description The time from the creation to the first claim at the earliest, 0 to 31,622,400,000 (366 days), instead of runAt. */
+            delayMs?: number | null;
+            /** @description How often the worker should send heartbeats. Default 30,000. */
+            heartbeatIntervalMs?: number | null;
+            /** @description How long an attempt may be silent: at least twice the interval, rounded up to two significant digits. Default 90,000; a queue task without one depends on its worker's heartbeat. */
+            heartbeatTimeoutMs?: number | null;
+            /** @description For this item what the header of the same name is for POST /v1/tasks. */
+            idempotencyKey?: string | null;
+            /** @description Up to 64 pairs to find the task by. */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /**
+             * Format: date-time
+             * @description Another name of runAt.
+             */
+            notBefore?: string | null;
+            /** @description Any JSON value for the worker. */
+            payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Placement chooses a worker at creation. Queue tasks only. */
+            placement?: components["schemas"]["Placement"] | null;
+            /** @description Where the task waits; absent: it is dispatched at once. */
+            queue?: string | null;
+            /** @description RenewToken lets heartbeats renew the token. Default true; with false the token must cover the deadline. */
+            renewToken?: boolean | null;
+            /** @description Any JSON object; it is part of the envelope. */
+            resources?: Record<string, unknown> | null;
+            /** @description How often the task is retried. Queue tasks only. */
+            retry?: components["schemas"]["RetryPolicy"] | null;
+            /**
+             * Format: date-time
+             * @description The earliest time of the first claim; until then the task is SCHEDULED. Queue tasks only.
+             */
+            runAt?: string | null;
+            /** @description RunID groups tasks; absent: a run with this task only. */
+            runId?: string | null;
+            /** @description RunTimeoutMs bounds the time from an attempt's start to its end, rounded up to two significant digits; absent: no bound. */
+            runTimeoutMs?: number | null;
+            /** @description Runtime that a worker must have. Queue tasks only. */
+            runtime?: string | null;
+            /** @description StartTimeoutMs bounds the time from dispatch to the start, rounded up to two significant digits. Default 60,000 after a claim; without a queue the life of the token. */
+            startTimeoutMs?: number | null;
+            /** @description TaskID names the task within its scope; absent: Lubdub generates one. Ids that begin with fire_ are reserved for the tasks of schedules. */
+            taskId?: string | null;
+            /** @description The caller's own name for the work. */
+            taskKey?: string | null;
+            /** @description Half of the scope; absent: the query's, else the token's. */
+            tenantId?: string | null;
+            /** @description The life of the task token, 1 to 7,200. Default 3,600, or as long as the deadline needs. */
+            tokenTtlSeconds?: number | null;
+            /** @description The W3C trace context that the task belongs to; absent: the header's. It is in the envelope and in the task's events. */
+            traceparent?: string | null;
+            /** @description The kind of work; workers register for types. */
+            type?: string | null;
+            /** @description WorkerID pins the task to one worker, which must exist. Queue tasks only. */
+            workerId?: string | null;
+            /** @description WorkerLabels that a worker must have. Queue tasks only. */
+            workerLabels?: {
+                [key: string]: string;
+            } | null;
+            /** @description The other half. */
+            workspaceId?: string | null;
+        };
+        /** @description The body of POST /v1/tasks:batch. */
+        CreateTasksRequest: {
+            /** @description 1 to 1,000 creations; each has its own result. */
+            tasks: components["schemas"]["CreateTasksItem"][];
+        };
+        /** @description Has one result for each creation, in the same order: the body that the creation alone would have got (a TaskEnvelope, a Task or an Error) with its HTTP status as "status". */
+        CreateTasksResponse: {
+            results: ({
+                status: number;
+            } | components["schemas"]["TaskEnvelope"] | components["schemas"]["Task"] | components["schemas"]["Error"])[];
+        };
+        /** @description The body of POST /v1/tokens. */
+        CreateTokenRequest: {
+            /**
+             * @description Role must have no more rights than the request's own token; absent: the same role.
+             * @enum {string|null}
+             */
+            role?: "viewer" | "submitter" | "operator" | "dispatcher" | "enroll" | "admin" | null;
+            /** @description How long the token is valid, in whole seconds, and no longer than the request's own; absent: an hour. */
+            ttlMs?: number | null;
+        };
+        /** @description The answer to POST /v1/tokens. */
+        CreateTokenResponse: {
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description The only one for which an enroll token registers workers. */
+            queue?: string;
+            role: string;
+            /** @description The bearer, as in the request's own token. */
+            subject?: string;
+            /** @description TenantID and WorkspaceID are those of the request's own token; * is all. */
+            tenantId: string;
+            token: string;
+            workspaceId: string;
+        };
+        /** @description The body of POST /v1/webhooks. */
+        CreateWebhookRequest: {
+            description?: string | null;
+            /** @description True by default. While it is false no events are collected for it, and pending deliveries are dropped. */
+            enabled?: boolean | null;
+            events: string[];
+            machineId?: string | null;
+            queue?: string | null;
+            runId?: string | null;
+            /** @description Secret signs its messages: whsec_ and the base64 of 24 to 64 bytes. Absent: one is generated. */
+            secret?: string | null;
+            subject?: string | null;
+            taskType?: string | null;
+            /** @description Where messages are posted: https, and http if the deployment allows it. */
+            url: string;
+            /** @description WebhookID names it; absent: one is generated. */
+            webhookId?: string | null;
+            workerId?: string | null;
+        };
+        /** @description The answer of DELETE /v1/webhooks/{webhookId}. */
+        DeleteWebhookResponse: {
+            deleted: boolean;
+            webhookId: string;
+        };
+        /** @description The answer of DELETE /v1/schedules/{scheduleId}. */
+        DeletedSchedule: {
+            deleted: boolean;
+            scheduleId: string;
+        };
+        /** @description The body of POST /v1/workers/{workerId}/deregister. */
+        DeregisterRequest: {
+            /** @description Drain lets it finish its tasks first; otherwise it is OFFLINE at once and its tasks go to other workers. */
+            drain?: boolean | null;
+            /** @description Shown with the worker. */
+            reason?: string | null;
+        };
+        /** @description The body of the drain of one worker or machine. */
+        DrainRequest: {
+            /** @description How long until remaining tasks go to other workers; absent: never. */
+            deadlineMs?: number | null;
+            /** @description Shown with the worker. */
+            reason?: string | null;
+        };
+        /** @description The body of POST /v1/workers:drain. */
+        DrainWorkersRequest: {
+            /** @description How long until remaining tasks go to other workers; absent: never. */
+            deadlineMs?: number | null;
+            /** @description DryRun only counts. */
+            dryRun?: boolean | null;
+            /** @description Shown with the worker. */
+            reason?: string | null;
+            /** @description Selector selects workers that match all of its fields; it must have at least one. */
+            selector: components["schemas"]["WorkerSelector"];
+        };
+        /** @description DrainWorkersResponse counts the drained workers. */
+        DrainWorkersResponse: {
+            /** @description How many of them are DRAINING now. */
+            draining: number;
+            dryRun: boolean;
+            /** @description Matched workers are ONLINE or DRAINING and match the selector. A selector without matches is 404, except with dryRun. */
+            matched: number;
+            /** @description WorkerIDs of those that match. */
+            workerIds: string[];
+        };
+        /** @description The body of every refusal. */
+        Error: {
+            /** @description How many workers a selection considered. */
+            considered?: number;
+            /** @description One of the codes. */
+            error: string;
+            /** @description The task's current attempt. */
+            expectedAttempt?: number;
+            /** @description The field, parameter or header that is wrong, as a path such as retry.maxAttempts. */
+            field?: string;
+            /** @description The machine whose hold refuses the registration. */
+            machineId?: string;
+            /** @description Message describes what happened and what to do about it. */
+            message: string;
+            /** @description Why Lubdub ended the attempt, why the worker is OFFLINE, or the reason given for the hold. */
+            reason?: string;
+            /** @description The attempt that the call was for. */
+            receivedAttempt?: number;
+            /** @description How many of them each filter removed. */
+            rejected?: components["schemas"]["Rejected"];
+            /** @description The command that lifts the hold. */
+            remedy?: string;
+            /** @description Given with a 500 only; every answer has it in its X-Request-Id header. */
+            requestId?: string;
+            /**
+             * @description The task's state.
+             * @enum {string}
+             */
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            /** @description The worker whose hold refuses the registration. */
+            workerId?: string;
+        };
+        /** @description How many attempts ended in the same way. */
+        ErrorGroup: {
+            count: number;
+            /** @description The outcome with its reason, or with the category and the message that the worker reported. */
+            error: string;
+        };
+        /** @description One event. Fields that do not apply are absent. */
+        Event: {
+            /** @description The number of the task's attempt. */
+            attempt?: number;
+            /** @description Who did it: the subject of a token, a worker, a sweeper or a replica. */
+            by?: string;
+            /** @description The reason of a verdict or an end, such as HEARTBEAT_TIMEOUT. */
+            cause?: string;
+            /** @description Further data, such as a verdict's evidence. */
+            data: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description ID identifies the event: a repeated event has the same. */
+            id: string;
+            /** @description That worker's machine, or the machine that the event is about. */
+            machineId?: string;
+            /** @description The task's or the worker's. */
+            queue?: string;
+            /** @description The task's run. */
+            runId?: string;
+            /** @description The task, worker, machine or other object that it is about. */
+            subject?: string;
+            /** @description The task's type. */
+            taskType?: string;
+            /** @description TenantID and WorkspaceID are absent in events about the whole deployment. */
+            tenantId?: string;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            time: string;
+            /** @description The W3C trace context of the task's creation. */
+            traceparent?: string;
+            /** @description The type of the event, such as task.zombie. */
+            type: string;
+            /** @description That worker's version. */
+            version?: string;
+            /** @description The worker that has the attempt or had it last, or that the event is about. */
+            workerId?: string;
+            workspaceId?: string;
+        };
+        /** @description A range of missing events: they are stored for a limited time and up to a limited number. */
+        EventGap: {
+            /**
+             * Format: date-time
+             * @description When the last event before the gap happened, or the time that was requested.
+             */
+            from: string;
+            /** @description Those in which events are missing. */
+            shards: number[];
+            /**
+             * Format: date-time
+             * @description When the first event after it happened.
+             */
+            to: string;
+        };
+        /** @description A page of GET /v1/events. */
+        EventList: {
+            /** @description Ordered by time; those about one subject in the order in which they happened. */
+            events: components["schemas"]["Event"][];
+            /** @description Gap reports that events between after and the first of these are no longer stored. */
+            gap?: components["schemas"]["EventGap"];
+            /** @description More reports whether there may be more events now. A page reads at most 5,000 events, so with a selective filter it may be short or empty although there are more; false: all stored events were read. */
+            more: boolean;
+            /** @description The cursor of the next page, as after, even if there are no more events now. */
+            next: string;
+        };
+        /** @description Evidence answers "why was it killed?". */
+        Evidence: {
+            /** Format: date-time */
+            detectedAt: string;
+            /** @description How long after the timeout the verdict came. */
+            detectionLagMs: number;
+            /**
+             * Format: date-time
+             * @description Null if no heartbeat was received.
+             */
+            lastHeartbeatAt: string | null;
+            /** @description MassExpiryHeld reports that the mass-expiry brake had held it, so that it had a second timeout period. */
+            massExpiryHeld?: boolean;
+            /** @description The excluded time since the last heartbeat. */
+            outageCreditMs: number;
+            /** @description The silence that counted: time during which no heartbeat could be stored is excluded. */
+            silentMs: number;
+            /** @description Sweeper names the process that found it; each has one name. */
+            sweeper: string;
+            /** @description What was exceeded. */
+            timeoutMs: number;
+            /** @description Why an attempt was lost with its worker: that worker's statusReason, or NOT_IN_INVENTORY if it is alive and two of its inventories in a row did not list the attempt. The times above are then the worker's. */
+            workerReason?: string;
+        };
+        /** @description The result of one attempt. */
+        ExchangeCompletion: {
+            /** @description The attempt that the token was issued for. */
+            attempt: number;
+            /** @description The phase that a cancel interrupted. */
+            cancelledDuringPhase?: string;
+            /**
+             * Format: date-time
+             * @description The worker's own time. It is kept and shown, and decides nothing.
+             */
+            completedAt?: string;
+            /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days). SNOOZED needs it; other outcomes have none. */
+            delayMs?: number;
+            /** @description The failure; FAILED needs its category. It is kept as it is, with any further fields, but retryable is added if absent. */
+            error?: components["schemas"]["TaskError"];
+            /** @description Any JSON object; it is kept as it is. */
+            metrics?: Record<string, unknown> | null;
+            /**
+             * @description How the attempt ended.
+             * @enum {string}
+             */
+            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "SNOOZED";
+            /** @description Any JSON value; it is kept as it is. */
+            output?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Any JSON value that describes the progress before the cancel. */
+            partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Stored before the result. It needs the seq of the request. */
+            progress?: components["schemas"]["AttemptProgress"];
+            taskId: string;
+            /** @description WorkerID names the worker. */
+            workerId?: string;
+        };
+        /** @description The body of POST /v1/workers/{workerId}/exchange. It needs seq, completed or claim. */
+        ExchangeRequest: {
+            /** @description ActiveCount, CompletedDelta and FailedDelta are as in the worker's heartbeat. They need seq. */
+            activeCount?: number | null;
+            /** @description Claim claims tasks of the worker's queue. It waits as long as the answer to the heartbeat may: at most until the next one is due. */
+            claim?: components["schemas"]["ClaimRequest"] | null;
+            /** @description At most 100 results of attempts that were dispatched to the worker. */
+            completed?: components["schemas"]["ExchangeCompletion"][] | null;
+            completedDelta?: number | null;
+            failedDelta?: number | null;
+            /** @description Inventory lists all its attempts, as tasks does in the worker's heartbeat; absent: they are not listed. Those in completed and in progress count as listed. It needs seq. */
+            inventory?: components["schemas"]["WorkerTaskItem"][] | null;
+            /** @description That of at most 1,000 of its attempts, which are kept alive by it. It needs seq. */
+            progress?: components["schemas"]["WorkerTaskItem"][] | null;
+            /** @description Seq makes the request a heartbeat of the worker, and is its number: it increases from heartbeat to heartbeat. */
+            seq?: number | null;
+        };
+        /** @description ExchangeResponse answers an exchange. The same request again gets the same results and the same tasks. */
+        ExchangeResponse: {
+            /** @description Why the claim was refused, which does not affect the rest; absent: it was not. */
+            claimError?: components["schemas"]["ClaimError"];
+            /** @description That of the claim. */
+            claimId?: string;
+            /** @description Has one entry for each completion, in the same order. */
+            completed: components["schemas"]["CompletionResult"][];
+            /** @description The answer to the heartbeat; absent without seq. */
+            heartbeat?: components["schemas"]["WorkerHeartbeatResponse"];
+            /** @description The claimed ones; none without a claim. */
+            tasks: components["schemas"]["TaskEnvelope"][];
+        };
+        /** @description The result of one check. It is readable text: messages may change, codes do not. */
+        Finding: {
+            /** @enum {string} */
+            about: "us" | "them" | "both" | "none";
+            /** @description Code names the check, such as redis-policy. */
+            code: string;
+            /** @description Message describes the result in a sentence. */
+            message: string;
+            /** @description What to do about it; absent if nothing is wrong. */
+            remedy?: string;
+            /** @enum {string} */
+            severity: "ok" | "warn" | "fail";
+        };
+        /** @description The answer of POST /v1/schedules/{scheduleId}/fire. */
+        FiredResponse: {
+            /** Format: date-time */
+            fireAt: string;
+            scheduleId: string;
+            taskId: string;
+        };
+        /** @description The body of /livez, /readyz and /healthz. */
+        Health: {
+            /** @description What is wrong if the status is not ok. */
+            message?: string;
+            /** @description What to do about it if the status is not ok. */
+            next?: string;
+            /** @description Ok; degraded: the store is in trouble, but this server should still get work; or draining: it should not. */
+            status: string;
+        };
+        /** @description One heartbeat in a batch. */
+        HeartbeatItem: {
+            /** @description The attempt that the token was issued for. */
+            attempt: number;
+            /** @description A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /**
+             * Format: date-time
+             * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
+             */
+            heartbeatAt?: string | null;
+            /** @description Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before. */
+            message?: string | null;
+            /** @description Any number from 0 to 100; absent: as before. */
+            progressPct?: number | null;
+            /** @description TaskID names the task. */
+            taskId: string;
+            /** @description Valid for this heartbeat only; absent: the worker's token of the request is used. */
+            taskToken?: string | null;
+            /** @description WorkerID names the worker. */
+            workerId?: string | null;
+        };
+        /** @description The body of POST /v1/tasks/{taskId}/heartbeat. */
+        HeartbeatRequest: {
+            /** @description The attempt that the token was issued for. */
+            attempt: number;
+            /** @description A checkpoint: any JSON of at most 16 KiB without whitespace, for the next attempt's lastProgress; absent: as before. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /**
+             * Format: date-time
+             * @description The worker's own time. It is kept and shown; liveness depends on the time of receipt.
+             */
+            heartbeatAt?: string | null;
+            /** @description Free text about the progress, cut at 1,024 bytes of JSON text; absent: as before. */
+            message?: string | null;
+            /** @description Any number from 0 to 100; absent: as before. */
+            progressPct?: number | null;
+            /** @description WorkerID names the worker. */
+            workerId?: string | null;
+        };
+        /** @description HeartbeatResponse acknowledges a heartbeat: it is applied in the store. */
+        HeartbeatResponse: {
+            /** @description Always true. */
+            acknowledged: boolean;
+            /** @description The reason given for the cancel. */
+            cancelReason?: string;
+            /** @description How long to wait before the next heartbeat. */
+            nextHeartbeatMs: number;
+            /**
+             * Format: date-time
+             * @description The store's clock when the heartbeat was applied.
+             */
+            serverTime: string;
+            /** @description ShouldCancel asks the worker to stop, to clean up and to report the outcome CANCELLED. */
+            shouldCancel: boolean;
+            /** @description TaskToken replaces the token in use; it is there only in the last third of that token's life. */
+            taskToken?: string;
+            /**
+             * Format: date-time
+             * @description When the new token expires.
+             */
+            tokenExpiresAt?: string;
+        };
+        /** @description The result of one heartbeat: Status is the HTTP status that the heartbeat would have got on its own, and the fields are those of its answer. */
+        HeartbeatResult: {
+            /** @description The fields of HeartbeatResponse, with status 200. */
+            acknowledged?: boolean;
+            cancelReason?: string;
+            /** @description The fields of Error, with any other status. */
+            error?: string;
+            expectedAttempt?: number;
+            field?: string;
+            message?: string;
+            nextHeartbeatMs?: number;
+            reason?: string;
+            receivedAttempt?: number;
+            /** @description Set with status 503. */
+            retryAfterMs?: number;
+            /** Format: date-time */
+            serverTime?: string;
+            shouldCancel?: boolean;
+            /** @enum {string} */
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            /** @description 200, or a status of the error table. */
+            status: number;
+            taskId: string;
+            taskToken?: string;
+            /** Format: date-time */
+            tokenExpiresAt?: string;
+        };
+        /** @description The body of POST /v1/heartbeats. */
+        HeartbeatsRequest: {
+            /** @description 1 to 1,000 heartbeats of any tasks. */
+            heartbeats: components["schemas"]["HeartbeatItem"][];
+        };
+        /** @description HeartbeatsResponse answers a batch of heartbeats. */
+        HeartbeatsResponse: {
+            /** @description Has one entry for each heartbeat, in the same order. */
+            results: components["schemas"]["HeartbeatResult"][];
+            /**
+             * Format: date-time
+             * @description The store's clock.
+             */
+            serverTime: string;
+        };
+        /** @description One ended attempt. */
+        HistoryEntry: {
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description The worker's own clock when it completed the attempt.
+             */
+            completedAt?: string;
+            /** Format: date-time */
+            dispatchedAt: string | null;
+            /** Format: date-time */
+            endedAt: string | null;
+            /** @description At most 2 KiB; the texts of a longer one are cut. */
+            error?: Record<string, unknown> | null;
+            /** @description The evidence for Lubdub's verdict; null if the worker ended the attempt itself. */
+            evidence: components["schemas"]["Evidence"] | null;
+            /**
+             * Format: date-time
+             * @description When the attempt's last heartbeat was received; null if there was none.
+             */
+            lastHeartbeatAt: string | null;
+            lastProgress: components["schemas"]["Progress"] | null;
+            /** @description At most 1 KiB: of larger ones, the first members that fit. The task has all of the last attempt's. */
+            metrics?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /**
+             * @description SUCCEEDED, FAILED, CANCELLED, SNOOZED, ZOMBIE, TIMED_OUT, LOST or SUPERSEDED.
+             * @enum {string}
+             */
+            outcome: "SUCCEEDED" | "FAILED" | "CANCELLED" | "ZOMBIE" | "TIMED_OUT" | "LOST" | "SUPERSEDED" | "SNOOZED";
+            reason: string | null;
+            /** @description RetriesExhausted reports that the attempt was worth a retry, but the task's policy allows no more. */
+            retriesExhausted?: boolean;
+            /** Format: date-time */
+            startedAt: string | null;
+            willRetry?: boolean;
+            workerId: string | null;
+        };
+        /** @description Hold keeps a worker that an operator took offline, or the workers of such a machine, from registering again. It lasts until the worker or the machine is resumed, at most 30 days after the worker's end or after the machine's last worker was deleted. */
+        Hold: {
+            reason: string | null;
+            /** Format: date-time */
+            since: string | null;
+        };
+        /** @description The body of GET /. */
+        Index: {
+            links: components["schemas"]["IndexLinks"];
+            name: string;
+            /** @description What to do first. */
+            next: string;
+            version: string;
+        };
+        /** @description Paths on the server, including the base path of a proxy. */
+        IndexLinks: {
+            api: string;
+            dashboard: string;
+            docs: string;
+            health: string;
+            openapi: string;
+            version: string;
+        };
+        /** @description The numbers at a moment. */
+        Levels: {
+            machines: components["schemas"]["MachineCounts"];
+            /** @description How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment. */
+            oldestOverdueMs: number;
+            /** @description By state. */
+            tasks: {
+                [key: string]: number;
+            };
+            workers: components["schemas"]["WorkerLevels"];
+        };
+        /** @description An attempt that is no longer the worker's. */
+        LostTask: {
+            attempt: number;
+            /** @description The code with which a heartbeat of the attempt would be refused. */
+            error: string;
+            taskId: string;
+        };
+        /** @description A worker that ended unexpectedly, and what became of its tasks. */
+        LostWorker: {
+            /** @description Attempts were taken from it so far; each task is in one of the three counts below. */
+            attempts: number;
+            /** @description Exhausted tasks failed because their retries are used up. */
+            exhausted: number;
+            /** @description Failed tasks could not be retried: they have no retry policy, or cancellation was requested. */
+            failed: number;
+            /** @description True when that is often, MachineFlapping when all workers of its machine were lost at once that often. */
+            flapping: boolean;
+            hostname: string | null;
+            /**
+             * Format: date-time
+             * @description Null when it never sent one.
+             */
+            lastHeartbeatAt: string | null;
+            /** Format: date-time */
+            lostAt: string | null;
+            machineFlapping: boolean;
+            machineId: string;
+            name: string | null;
+            queue: string;
+            /** @description HEARTBEAT_TIMEOUT, SUPERSEDED or FORCED_OFFLINE. */
+            reason: string;
+            requeued: number;
+            /** @description How often this worker, or one that it replaced, stopped sending heartbeats in the last 24 h. */
+            staleCount24h: number;
+            workerId: string;
+        };
+        /** @description A host, derived from its workers. */
+        Machine: {
+            /** @description Set while the machine is drained: workers that register on it get no work until it is resumed. */
+            drain: components["schemas"]["MachineDrain"] | null;
+            flapping: boolean;
+            /** @description Set while the machine is held offline: registrations on it are refused until it is resumed. */
+            hold: components["schemas"]["Hold"] | null;
+            /** Format: date-time */
+            lastHeartbeatAt: string | null;
+            machineId: string;
+            /** @description How often in the last 24 h it went OFFLINE because its last worker had gone stale. */
+            staleCount24h: number;
+            /**
+             * @description ONLINE while one of its workers is, else DRAINING while one is, else OFFLINE.
+             * @enum {string}
+             */
+            status: "ONLINE" | "DRAINING" | "OFFLINE";
+            /** @description The share of the last 24 h, or since it was first seen, in which it was not OFFLINE. */
+            uptimePct24h: number;
+            workers: components["schemas"]["MachineCounts"];
+        };
+        /** @description MachineCounts counts a machine's workers. */
+        MachineCounts: {
+            draining: number;
+            offline: number;
+            online: number;
+        };
+        /** @description The drain of a machine. */
+        MachineDrain: {
+            /**
+             * Format: date-time
+             * @description When the tasks that its workers still hold go to other workers.
+             */
+            deadline: string | null;
+            reason: string | null;
+            /** Format: date-time */
+            since: string | null;
+        };
+        /** @description One page of machines, in the order of their ids. */
+        MachineList: {
+            machines: components["schemas"]["Machine"][];
+            nextPageToken?: string;
+            totalCount: number;
+        };
+        /** @description The body of POST /v1/tasks/{taskId}/attempts. */
+        NextAttemptRequest: {
+            /** @description The attempt that the new one follows. */
+            fromAttempt: number;
+        };
+        /** @description The answer of GET /v1/schedules/{scheduleId}/next. */
+        NextFires: {
+            /** @description The next fires, as if the schedule were not paused. */
+            next: string[];
+            scheduleId: string;
+        };
+        /** @description The body of POST /v1/workers:offline. */
+        OfflineWorkersRequest: {
+            /** @description DryRun only counts. */
+            dryRun?: boolean | null;
+            /** @description Shown with the workers and recorded in the events. */
+            reason?: string | null;
+            /** @description Selector selects workers that match all of its fields. It or silentForMs must be set. */
+            selector?: components["schemas"]["SilentSelector"] | null;
+            /** @description SilentForMs may be given here or in the selector. */
+            silentForMs?: number | null;
+        };
+        /** @description Placement chooses a worker when the task is created. */
+        Placement: {
+            /**
+             * @description LeastLoaded, roundRobin or random.
+             * @enum {string|null}
+             */
+            strategy?: "leastLoaded" | "roundRobin" | "random" | null;
+        };
+        /** @description A task that may be what ends its workers: several were lost while they ran it. */
+        PoisonTask: {
+            /** @description How its attempts ended, grouped, most first. */
+            errors: components["schemas"]["ErrorGroup"][];
+            /**
+             * Format: date-time
+             * @description When its newest lost attempt was ended.
+             */
+            lastLostAt: string | null;
+            queue: string | null;
+            /** @enum {string} */
+            state: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            taskId: string;
+            type: string | null;
+            /** @description Those that were lost with it in the last hour, newest first, 10 at most. */
+            workers: components["schemas"]["LostWorker"][];
+        };
+        /** @description A progress report. */
+        Progress: {
+            /** @description The last checkpoint of the task: the details that a heartbeat of any earlier attempt reported. They are absent where none did, and from histories. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description A string, as the worker sent it. */
+            message: string | null;
+            /** @description A number from 0 to 100, as the worker sent it. */
+            progressPct: number | null;
+        };
+        /** @description The state of one queue: its tasks and its workers. */
+        Queue: {
+            /** @description Set only in the answer to a pause: the queue did not exist before, so its name may be mistyped. */
+            created?: boolean;
+            /** @description How many tasks wait to be claimed, with or without an eligible worker; those that are SCHEDULED or wait for their backoff do not count. */
+            depth: number;
+            /** @description How long the oldest of the tasks in Depth has waited; null if Depth is 0. */
+            oldestWaitMs: number | null;
+            /** @description Depth plus Running. */
+            outstanding: number;
+            /** @description Paused reports that no tasks are handed out. */
+            paused: boolean;
+            queue: string;
+            /** @description How many of its tasks are DISPATCHED or RUNNING. */
+            running: number;
+            tenantId: string;
+            /** @description The types of the tasks in Depth. */
+            types: components["schemas"]["QueueType"][];
+            /** @description Workers counts the queue's workers by status. */
+            workers: components["schemas"]["QueueWorkers"];
+            workspaceId: string;
+        };
+        /** @description The answer of GET /v1/queues. */
+        QueueList: {
+            /** @description Those that have tasks or workers, or are paused; sorted by name. */
+            queues: components["schemas"]["Queue"][];
+        };
+        /** @description The waiting tasks of one type in a queue. */
+        QueueType: {
+            depth: number;
+            /** @description How long the oldest has waited. */
+            oldestWaitMs: number;
+            /** @description Null for tasks without one. */
+            type: string | null;
+            /** @description How many of them have no eligible worker in the queue: no uncordoned worker has their type, runtime and labels, or the worker that they are pinned to is cordoned or offline. */
+            unrunnable: number;
+        };
+        /** @description QueueWorkers counts workers of a queue. */
+        QueueWorkers: {
+            draining: number;
+            offline: number;
+            online: number;
+        };
+        /** @description The body of requests that have only a reason. */
+        ReasonRequest: {
+            /** @description Shown with the worker if it ends or is cordoned, and recorded in the event. */
+            reason?: string | null;
+        };
+        /** @description The body of POST /v1/webhooks/{webhookId}/redeliver: one of its fields. */
+        RedeliverRequest: {
+            /** @description The delivery to send again now. */
+            deliveryId?: string | null;
+            /** @description PageToken continues a previous call with since. */
+            pageToken?: string | null;
+            /**
+             * Format: date-time
+             * @description Since sends all events since then again that are still stored.
+             */
+            since?: string | null;
+        };
+        /** @description Its answer. */
+        RedeliverResponse: {
+            /** @description The range of events that are no longer stored. */
+            gap?: components["schemas"]["EventGap"];
+            /** @description Present if there are more. */
+            nextPageToken?: string;
+            /** @description How many messages this call queued. */
+            queued: number;
+        };
+        /** @description The body of POST /v1/workers. */
+        RegisterWorkerRequest: {
+            /** @description Hostname and PID together are its identity: a registration with the same ones and the same queue, machine and name replaces the previous one. In containers, where every process may be pid 1, give each its own name, machineId or hostname. */
+            hostname?: string | null;
+            /** @description Up to 64 pairs to select the worker by. */
+            labels?: {
+                [key: string]: string;
+            } | null;
+            /** @description The host that it runs on; absent: the hostname, turned into an id, or else the worker is its own machine. */
+            machineId?: string | null;
+            /** @description How many tasks it holds at most. Default 100; 0 counts as 1. */
+            maxConcurrent?: number | null;
+            /** @description A readable name; a worker that restarts with the same name counts as the same one. */
+            name?: string | null;
+            /** @description Its process id; 0 or absent: unknown. */
+            pid?: number | null;
+            /** @description Probed, if the deployment uses probes, before a late worker is declared dead. */
+            probeUrl?: string | null;
+            /** @description Queue that the worker claims from. */
+            queue: string;
+            /** @description Generated by the process for each registration, and makes its repeats safe as the header Idempotency-Key does: they get the first answer and supersede no worker, however late they come. It is kept for 24 hours, or for as long as OFFLINE workers are if that is shorter. */
+            registrationId?: string | null;
+            /** @description Runtimes that it has. */
+            runtimes?: string[] | null;
+            /** @description Types of tasks that it runs, at least one. */
+            types: string[];
+            /** @description Version of the worker's program. */
+            version?: string | null;
+        };
+        /** @description The answer to a registration, which counts as the first heartbeat. */
+        RegisterWorkerResponse: {
+            /** @description What this server has beyond the first release: exchange, for POST /v1/workers/{workerId}/exchange. */
+            capabilities?: string[];
+            /** @description How often the worker must send heartbeats; the server chooses it. */
+            heartbeatIntervalMs: number;
+            /** @description How long it may be silent. */
+            heartbeatTimeoutMs: number;
+            machineId: string;
+            /** @description True if the worker's machine is drained: the worker sends heartbeats and claims nothing until a heartbeat is answered with shouldDrain false, once the machine is resumed. Absent otherwise. */
+            shouldDrain?: boolean;
+            /** @description The worker with the same identity that this one replaced. */
+            superseded?: string;
+            /** Format: date-time */
+            tokenExpiresAt: string;
+            workerId: string;
+            /** @description Valid for the worker's own calls. */
+            workerToken: string;
+        };
+        /** @description Rejected counts workers by the first filter that they failed, in the order of the filters. */
+        Rejected: {
+            /** @description Cordoned workers get no new tasks until they are uncordoned; absent if no worker is cordoned. */
+            cordoned?: number;
+            full: number;
+            labels: number;
+            runtime: number;
+            stale: number;
+            status: number;
+            type: number;
+        };
+        /** @description The body of POST /v1/system:release. */
+        ReleaseRequest: {
+            /** @description How long the mass-expiry brake is off in this tenant and workspace; absent: 10 minutes. */
+            durationMs?: number | null;
+        };
+        /** @description The answer to POST /v1/system:release. */
+        ReleaseResponse: {
+            /** Format: date-time */
+            releasedUntil: string | null;
+            /** @description TasksReleased were held and expire now unless a heartbeat arrives. */
+            tasksReleased: number;
+            /** @description WorkersReleased were held and go OFFLINE now unless a heartbeat arrives. */
+            workersReleased: number;
+        };
+        /** @description ResumeMachineResponse counts what resuming a machine did. */
+        ResumeMachineResponse: {
+            /** @description Matched workers of the machine were DRAINING. */
+            matched: number;
+            /** @description How many of them this call made ONLINE: those that drained with the machine. */
+            resumed: number;
+            /** @description Their ids. */
+            workerIds: string[];
+        };
+        /** @description A retry policy in force. */
+        Retry: {
+            initialBackoffMs: number;
+            maxAttempts: number;
+            maxBackoffMs: number;
+            maxLosses: number;
+            multiplier: number;
+        };
+        /** @description RetryPolicy in a request; absent fields have the default in their comment. */
+        RetryPolicy: {
+            /** @description The wait before the first retry. Default 1,000. */
+            initialBackoffMs?: number | null;
+            /** @description The number of failures reported by workers that fails the task. Default 3. */
+            maxAttempts?: number | null;
+            /** @description MaxBackoffMs bounds the wait. Default 60,000. */
+            maxBackoffMs?: number | null;
+            /** @description How many attempts may be lost to silence or a dead worker and be retried. Default 3. */
+            maxLosses?: number | null;
+            /** @description Multiplier of the wait from retry to retry, 1 to 100. Default 2. */
+            multiplier?: number | null;
+        };
+        /** @description The body of POST /v1/tasks:retry. */
+        RetryTasksRequest: {
+            /** @description DryRun only counts the tasks that match, and those that would be changed. */
+            dryRun?: boolean | null;
+            /** @description The nextPageToken of the previous answer. */
+            pageToken?: string | null;
+            /** @description Selector selects the tasks; it must have at least one field. Of those that match only FAILED ones are retried. */
+            selector: components["schemas"]["TaskSelector"];
+        };
+        /** @description The body of POST /v1/tokens:revoke. It has one of subject, workerId and tenantId. */
+        RevokeTokensRequest: {
+            /**
+             * Format: date-time
+             * @description IssuedBefore revokes tokens issued up to this time, to the second; absent: now.
+             */
+            issuedBefore?: string | null;
+            /** @description The bearer whose control tokens are revoked, in the tenant and workspace of the request; with a token for all of them in all, unless the query names one. */
+            subject?: string | null;
+            /** @description The tenant whose tokens of every kind are revoked. This needs an admin token for all its workspaces. */
+            tenantId?: string | null;
+            /** @description The worker whose own token, and the tokens of whose tasks, are revoked. */
+            workerId?: string | null;
+        };
+        /** @description The answer to POST /v1/tokens:revoke: it takes effect on this server now, and on all within 2 s. */
+        RevokeTokensResponse: {
+            /**
+             * Format: date-time
+             * @description A whole second. A token that was issued in that second is revoked too.
+             */
+            issuedBefore: string | null;
+            subject?: string;
+            /** @description * if tokens of every tenant are revoked. */
+            tenantId: string;
+            workerId?: string;
+            /** @description * if tokens of every workspace are revoked. */
+            workspaceId: string;
+        };
+        /** @description The body of POST /v1/webhooks/{webhookId}/rotate-secret. */
+        RotateSecretRequest: {
+            /** @description The new one; absent: one is generated. */
+            secret?: string | null;
+        };
+        /** @description Run counts the tasks of a run. */
+        Run: {
+            /** @description Has every state, including those without tasks. */
+            counts: {
+                [key: string]: number;
+            };
+            runId: string;
+            tenantId: string;
+            /** @description Their sum. */
+            totalCount: number;
+            workspaceId: string;
+        };
+        /** @description Schedule creates a task at each of its times. */
+        Schedule: {
+            /** Format: date-time */
+            createdAt: string;
+            cron: string;
+            /** @description How many fires have created their tasks. */
+            fired: number;
+            /** @description The last ten processed fires, newest first. */
+            fires: components["schemas"]["ScheduleFire"][];
+            /**
+             * Format: date-time
+             * @description The last fire that was processed; before the first one, the time of creation.
+             */
+            last: string;
+            maxCatchup: number;
+            /**
+             * Format: date-time
+             * @description The next fire; null if the schedule has no further fire or is paused.
+             */
+            next: string | null;
+            /** @enum {string} */
+            overlap: "allow" | "skip";
+            /** @description Paused reports that it does not fire. */
+            paused: boolean;
+            /** Format: date-time */
+            pausedAt: string | null;
+            /** @description How many fires wait for their tasks. */
+            pending: number;
+            scheduleId: string;
+            /** @description How many fires created no task: they were missed and exceed maxCatchup, the previous task still ran, or theirs was refused. */
+            skipped: number;
+            /** @description What each fire creates; lists leave out its payload and resources. */
+            task: components["schemas"]["CreateTaskRequest"] | null;
+            tenantId: string;
+            /** Format: date-time */
+            updatedAt: string;
+            workspaceId: string;
+        };
+        /** @description One time at which a schedule fired. */
+        ScheduleFire: {
+            /** @description The code with which the task was refused. */
+            error?: string;
+            /** Format: date-time */
+            fireAt: string;
+            /** @description The origin: schedule, manual or backfill. */
+            kind: string;
+            /**
+             * Format: date-time
+             * @description When the outcome was recorded.
+             */
+            notedAt: string;
+            /** @description CREATED, SKIPPED (the previous task still ran) or REFUSED (its task was refused). */
+            outcome: string;
+            /** @description Why that task failed. */
+            reason?: string;
+            /**
+             * @description The state of the created task; absent once that is deleted.
+             * @enum {string}
+             */
+            state?: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            /** @description The created task; with SKIPPED the one that still ran. */
+            taskId?: string;
+        };
+        /** @description The answer of GET /v1/schedules. */
+        ScheduleList: {
+            nextPageToken?: string;
+            /** @description Ordered by id. */
+            schedules: components["schemas"]["Schedule"][];
+            totalCount: number;
+        };
+        /** @description A tenant's workspace that has tasks or workers. */
+        Scope: {
+            tenantId: string;
+            workspaceId: string;
+        };
+        /** @description The answer of GET /v1/scopes. */
+        ScopeList: {
+            nextPageToken?: string;
+            scopes: components["schemas"]["Scope"][];
+        };
+        /** @description The body of POST /v1/workers:select; all of it is optional. */
+        SelectWorkerRequest: {
+            labels?: {
+                [key: string]: string;
+            } | null;
+            queue?: string | null;
+            runtime?: string | null;
+            /**
+             * @description LeastLoaded (the default), roundRobin or random.
+             * @enum {string|null}
+             */
+            strategy?: "leastLoaded" | "roundRobin" | "random" | null;
+            type?: string | null;
+        };
+        /** @description The best worker for a task now. */
+        SelectWorkerResponse: {
+            /** @description Considered workers are those of the queue. */
+            considered: number;
+            rejected: components["schemas"]["Rejected"];
+            worker: components["schemas"]["Worker"];
+        };
+        /** @description SilentSelector selects workers, also by their silence. */
+        SilentSelector: {
+            labels?: {
+                [key: string]: string;
+            };
+            machineId?: string;
+            queue?: string;
+            /** @description For how long they must have been silent, outages excluded. A worker whose heartbeat arrives first is left alone. */
+            silentForMs?: number;
+            version?: string;
+        };
+        /** @description The body of POST /v1/tasks/{taskId}/started. */
+        StartedRequest: {
+            /** @description The attempt that the token was issued for. */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description The worker's own time. It is kept and decides nothing.
+             */
+            startedAt?: string | null;
+            /** @description WorkerID names the worker. */
+            workerId?: string | null;
+        };
+        /** @description StartedResponse acknowledges a start. */
+        StartedResponse: {
+            /** @description Always true. */
+            acknowledged: boolean;
+            /** @description The reason given for the cancel. */
+            cancelReason?: string;
+            /**
+             * Format: date-time
+             * @description The store's clock.
+             */
+            serverTime: string;
+            /** @description ShouldCancel asks the worker to stop; it is there only when true. */
+            shouldCancel?: boolean;
+        };
+        /** @description The answer of GET /v1/stats. */
+        Stats: {
+            /** @description How close live tasks and workers came to their timeouts in the last hour, in the whole deployment; null: not sampled. */
+            beatGapRatio: components["schemas"]["BeatGapRatio"] | null;
+            /** @description The sum of the steps, of the whole deployment. */
+            lastHour: components["schemas"]["StatsCounts"];
+            machines: components["schemas"]["MachineCounts"];
+            /** @description How long the oldest overdue entry of the sweepers has been overdue, in the whole deployment. */
+            oldestOverdueMs: number;
+            /** @description Those of the newest step, of the whole deployment. */
+            rates: components["schemas"]["StatsRates"];
+            series: components["schemas"]["StatsSeries"];
+            /** @description By state. */
+            tasks: {
+                [key: string]: number;
+            };
+            /** @description TenantID and WorkspaceID are the scope of the levels; null: all. */
+            tenantId: string | null;
+            /**
+             * Format: date-time
+             * @description When it was counted, at most a second ago.
+             */
+            time: string;
+            workers: components["schemas"]["WorkerLevels"];
+            workspaceId: string | null;
+        };
+        /** @description Counts in a period. */
+        StatsCounts: {
+            /** @description Accepted heartbeats. */
+            beats: number;
+            claimedTasks: number;
+            /** @description By result: tasks, nothing, refused. */
+            claims: {
+                [key: string]: number;
+            };
+            /** @description Refused heartbeats by error code. */
+            refused: {
+                [key: string]: number;
+            };
+            /** @description Attempts that Lubdub ended, by reason. */
+            verdicts: {
+                [key: string]: number;
+            };
+        };
+        /** @description Rates per second and delays. */
+        StatsRates: {
+            /** @description The 99th percentile of the duration of heartbeats, estimated from a histogram; null: there were none. */
+            beatP99Ms: number | null;
+            beatsPerSecond: number;
+            claimedTasksPerSecond: number;
+            claimsPerSecond: number;
+            refusedPerSecond: number;
+            /** @description The age of the oldest overdue entry at the sweepers' last sweep, for the worst of them. */
+            sweepLagMs: number;
+            verdictsPerSecond: number;
+        };
+        /** @description Has the counts of the last hour, on all replicas. */
+        StatsSeries: {
+            /** @description How long a step is. */
+            stepMs: number;
+            /** @description In order of time. Steps in which no replica reported are left out. */
+            steps: components["schemas"]["StatsStep"][];
+        };
+        /** @description One step of a series. */
+        StatsStep: {
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            at: string | null;
+            beatP99Ms: number | null;
+            /** @description Accepted heartbeats. */
+            beats: number;
+            claimedTasks: number;
+            /** @description By result: tasks, nothing, refused. */
+            claims: {
+                [key: string]: number;
+            };
+            /** @description The levels of the whole deployment: null if they were not counted, or the token is not valid for all scopes. */
+            levels: components["schemas"]["Levels"] | null;
+            /** @description Refused heartbeats by error code. */
+            refused: {
+                [key: string]: number;
+            };
+            /** @description How many replicas reported. */
+            replicas: number;
+            sweepLagMs: number;
+            /** @description Attempts that Lubdub ended, by reason. */
+            verdicts: {
+                [key: string]: number;
+            };
+        };
+        /** @description All findings in one. */
+        Summary: {
+            /**
+             * @description What the worst findings are about.
+             * @enum {string}
+             */
+            about: "us" | "them" | "both" | "none";
+            /** @description What is wrong, the worst first, and then the state of the deployment. */
+            message: string;
+            /**
+             * @description The worst severity.
+             * @enum {string}
+             */
+            severity: "ok" | "warn" | "fail";
+            title: string;
+        };
+        /** @description The answer to POST /v1/system:sweep. */
+        SweepResponse: {
+            results: components["schemas"]["SweepResults"];
+            success: boolean;
+        };
+        /** @description The results of a sweep. */
+        SweepResults: {
+            staleWorkers: components["schemas"]["SweptWorkers"];
+            zombies: components["schemas"]["SweptTasks"];
+        };
+        /** @description SweptTasks counts tasks in a sweep. */
+        SweptTasks: {
+            /** @description DeletedCount finished tasks were past their retention. */
+            deletedCount: number;
+            /** @description ReadyCount queued tasks had waited out their backoff. */
+            readyCount: number;
+            /** @description RequeuedCount of both returned to their queues. */
+            requeuedCount: number;
+            success: boolean;
+            /** @description TimedOutCount attempts reached another timeout or a deadline. */
+            timedOutCount: number;
+            /** @description ZombieCount attempts reached their heartbeat timeout. */
+            zombieCount: number;
+        };
+        /** @description SweptWorkers counts workers in a sweep. */
+        SweptWorkers: {
+            /** @description The machines, in the token's scope, of the workers that were marked OFFLINE. */
+            affectedMachineIds: string[];
+            /** @description DeletedCount OFFLINE workers were past their retention. */
+            deletedCount: number;
+            /** @description DrainedCount workers had finished their tasks. */
+            drainedCount: number;
+            /** @description MarkedOfflineCount workers reached their heartbeat timeout. */
+            markedOfflineCount: number;
+            /** @description RecoveredCount attempts were taken from ended workers. */
+            recoveredCount: number;
+            success: boolean;
+        };
+        /** @description The answer of GET /v1/system. */
+        System: {
+            brake: components["schemas"]["SystemBrake"];
+            /** @description DifferingSettings names settings that differ between replicas and should not. */
+            differingSettings: string[];
+            /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
+            findings: components["schemas"]["Finding"][];
+            /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
+            poisonTasks: components["schemas"]["PoisonTask"][];
+            /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
+            recentlyLost: components["schemas"]["LostWorker"][];
+            /** @description How many were lost in the last hour, those included that are not listed. */
+            recentlyLostTotal: number;
+            reconciler: components["schemas"]["SystemReconciler"];
+            /** @description The servers that have shards. */
+            redis: components["schemas"]["SystemRedis"][];
+            replicas: components["schemas"]["SystemReplica"][];
+            shards: components["schemas"]["SystemShard"][];
+            /** @description Whether Lubdub or the workers are at fault, in a sentence. */
+            summary: components["schemas"]["Summary"];
+            /**
+             * Format: date-time
+             * @description When it was read, at most a second ago.
+             */
+            time: string;
+            webhooks: components["schemas"]["SystemWebhooks"];
+        };
+        /** @description The mass-expiry brake of the replica that answers. */
+        SystemBrake: {
+            enabled: boolean;
+            /** @description The number of its entries: attempts and workers that it holds, and scopes that were released or reported. */
+            held: number;
+            sharePct: number;
+        };
+        /** @description What the reconcilers of all replicas do. */
+        SystemReconciler: {
+            examinedLastHour: number;
+            /** @description How many entries they check; 0: none. */
+            ratePerSecond: number;
+            repairedLastHour: number;
+        };
+        /** @description One Redis server. Values that it does not report are null. */
+        SystemRedis: {
+            /** @description Null for the one inside a Lubdub process. */
+            address: string | null;
+            appendOnly: boolean;
+            /** @description How far its clock is ahead of the clock of the replica that answers. */
+            clockOffsetMs: number;
+            /** @description Why it does not answer; null: it does. */
+            error: string | null;
+            /** Format: date-time */
+            lastSaveAt: string | null;
+            /** @description Its memory limit; 0: none. */
+            maxMemoryBytes: number;
+            maxMemoryPolicy: string | null;
+            memoryBytes: number;
+            /** @description The number of connected replicas. */
+            replicas: number;
+            role: string | null;
+            roundTripMs: number;
+            version: string | null;
+        };
+        /** @description One Lubdub process. */
+        SystemReplica: {
+            commit: string | null;
+            /**
+             * Format: date-time
+             * @description When it last reported. A replica that is silent for 30 s is no longer shown.
+             */
+            heardAt: string | null;
+            replicaId: string;
+            roles: string[];
+            /**
+             * Format: date-time
+             * @description When it started.
+             */
+            since: string | null;
+            version: string;
+        };
+        /** @description One slice of the keyspace. */
+        SystemShard: {
+            /** @description The number of events in its stream; the oldest is EventsAgeMs old. */
+            events: number;
+            eventsAgeMs: number;
+            /** @description How long the oldest overdue entry has been overdue; 0: none is. */
+            lagMs: number;
+            /** @description How much outage time of the last hour was not counted as silence. */
+            outageCreditMs: number;
+            /** @description Ended workers whose attempts have not all been taken yet. */
+            recoveries: number;
+            shard: number;
+            /** @description For how long its time has been stopped. */
+            stoppedMs: number;
+            /** @description The process that sweeps it first; null: it is not swept. */
+            sweeper: string | null;
+        };
+        /** @description The answer of GET /v1/system with status 503, while no Redis responds: what the server knows without it. Lists of replicas, shards, workers and tasks are empty and counts are 0, as nothing is known of them. */
+        SystemUnavailable: {
+            brake: components["schemas"]["SystemBrake"];
+            /** @description DifferingSettings names settings that differ between replicas and should not. */
+            differingSettings: string[];
+            /** @description Store_unavailable. */
+            error: string;
+            /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
+            findings: components["schemas"]["Finding"][];
+            /** @description Message describes what happened and what to do about it. */
+            message: string;
+            /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
+            poisonTasks: components["schemas"]["PoisonTask"][];
+            /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
+            recentlyLost: components["schemas"]["LostWorker"][];
+            /** @description How many were lost in the last hour, those included that are not listed. */
+            recentlyLostTotal: number;
+            reconciler: components["schemas"]["SystemReconciler"];
+            /** @description The servers that have shards. */
+            redis: components["schemas"]["SystemRedis"][];
+            replicas: components["schemas"]["SystemReplica"][];
+            shards: components["schemas"]["SystemShard"][];
+            /** @description Whether Lubdub or the workers are at fault, in a sentence. */
+            summary: components["schemas"]["Summary"];
+            /**
+             * Format: date-time
+             * @description When it was read, at most a second ago.
+             */
+            time: string;
+            webhooks: components["schemas"]["SystemWebhooks"];
+        };
+        /** @description The state of the webhooks of all tenants. */
+        SystemWebhooks: {
+            /** @description How many pending deliveries were dropped because those of their tenant exceeded the size limit. */
+            droppedLastHour: number;
+        };
+        /** @description The full view of one task. */
+        Task: {
+            assetId: string | null;
+            /** @description The current attempt, 0 before the first dispatch. */
+            attempt: number;
+            cancelGracePeriodMs: number;
+            cancelReason: string | null;
+            cancelRequested: boolean;
+            cancelledDuringPhase?: string;
+            /**
+             * Format: date-time
+             * @description The worker's own clock when it completed the last attempt.
+             */
+            completedAt: string | null;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            deadline: string | null;
+            /** @description The last checkpoint that a heartbeat of any attempt reported; absent if none did, and from lists. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** Format: date-time */
+            dispatchedAt: string | null;
+            /** @description Why the task FAILED or, while it is QUEUED for a retry, why the previous attempt did: everything that the worker reported. */
+            error: Record<string, unknown> | null;
+            /** @description Counted against retry.maxAttempts. */
+            failures: number;
+            /** Format: date-time */
+            finishedAt: string | null;
+            heartbeatIntervalMs: number;
+            /** @description Null for a task that depends on its worker's heartbeat. */
+            heartbeatTimeoutMs: number | null;
+            /** @description Has an entry for each ended attempt, oldest first; the newest 100 are kept. */
+            history: components["schemas"]["HistoryEntry"][];
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description When the last heartbeat was received, by the store's clock; while a task without its own timeout is RUNNING, its worker's, if that is later. It is kept after the end.
+             */
+            lastHeartbeatAt: string | null;
+            /**
+             * @description Null unless the task is RUNNING.
+             * @enum {string|null}
+             */
+            liveness: "FRESH" | "LATE" | "LOST" | null;
+            /** @description Counted against retry.maxLosses. */
+            losses: number;
+            message: string | null;
+            metrics: Record<string, unknown> | null;
+            /**
+             * Format: date-time
+             * @description The earliest time of the next dispatch, while SCHEDULED, or QUEUED for a backoff.
+             */
+            nextAttemptAt: string | null;
+            /**
+             * Format: date-time
+             * @description Another name of runAt.
+             */
+            notBefore?: string;
+            output: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            partialProgress?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Payload and Resources are returned by GET /v1/tasks/{taskId} only. */
+            payload?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            progressPct: number | null;
+            queue: string | null;
+            /** @description Why the task FAILED; TERMINATED where it was CANCELLED without waiting for its worker. */
+            reason: string | null;
+            /**
+             * Format: date-time
+             * @description The worker's own clock at that time.
+             */
+            reportedHeartbeatAt: string | null;
+            resources?: Record<string, unknown>;
+            /** @description RetriesExhausted reports that a retry might have helped the task that FAILED, but its policy allows no more; absent otherwise, as when the error was not retryable. */
+            retriesExhausted?: boolean;
+            /** @description Null for a task that is not retried automatically. */
+            retry: components["schemas"]["Retry"] | null;
+            /**
+             * Format: date-time
+             * @description The earliest time of the first claim.
+             */
+            runAt?: string;
+            runId: string;
+            runTimeoutMs?: number;
+            runtime?: string;
+            /** @description The schedule that created the task; absent if none did. */
+            scheduleId?: string;
+            /** @description Present if the task was given one. */
+            startTimeoutMs?: number;
+            /** Format: date-time */
+            startedAt: string | null;
+            /** @enum {string} */
+            state: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            taskId: string;
+            taskKey: string | null;
+            tenantId: string;
+            /** @description The W3C trace context of the creation; absent if it had none. */
+            traceparent?: string;
+            type: string | null;
+            workerId: string | null;
+            workerLabels?: {
+                [key: string]: string;
+            };
+            workspaceId: string;
+        };
+        /** @description What a worker needs to run one attempt and to report about it. */
+        TaskEnvelope: {
+            assetId: string | null;
+            /** @description The number of the attempt, counted from 1. Every callback includes it. */
+            attempt: number;
+            /** @description Where the callbacks go: POST {callbackBaseUrl}/v1/tasks/{taskId}/heartbeat and so on. */
+            callbackBaseUrl: string;
+            /** @description How long the worker has to stop once it was notified of a cancel. */
+            cancelGracePeriodMs: number;
+            /** Format: date-time */
+            deadline: string | null;
+            /**
+             * Format: date-time
+             * @description When this attempt was handed out.
+             */
+            enqueuedAt: string;
+            /** @description How often to send heartbeats. */
+            heartbeatIntervalMs: number;
+            /** @description The silence after which the attempt is dead; null: it depends on its worker's heartbeat. */
+            heartbeatTimeoutMs: number | null;
+            labels: {
+                [key: string]: string;
+            };
+            /** @description The last progress that the previous attempt reported. */
+            lastProgress?: components["schemas"]["Progress"];
+            /** @description Payload as given at creation; null when none was. */
+            payload: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            queue: string | null;
+            /**
+             * Format: date-time
+             * @description Since when the task could be claimed; absent if it was pushed, or if the claim was repeated.
+             */
+            readyAt?: string;
+            /** @description Resources as given at creation; an empty object when none were. */
+            resources: Record<string, unknown>;
+            runId: string;
+            /** @description RunTimeoutMs bounds the time from the attempt's start to its end; absent: the task has no separate limit. */
+            runTimeoutMs?: number;
+            /** @description The schedule that created the task; absent if none did. */
+            scheduleId?: string;
+            /**
+             * @description DISPATCHED, or RUNNING if the claim has started the task.
+             * @enum {string}
+             */
+            state: "SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED";
+            taskId: string;
+            taskKey: string | null;
+            /** @description The bearer token of this very attempt. */
+            taskToken: string;
+            tenantId: string;
+            /** Format: date-time */
+            tokenExpiresAt: string;
+            /** @description The W3C trace context of the creation; absent if it had none. */
+            traceparent?: string;
+            /** @description Type and Queue are null when the task has none. */
+            type: string | null;
+            workspaceId: string;
+        };
+        /** @description A failure as its worker reports it. */
+        TaskError: {
+            /**
+             * @description One of the six.
+             * @enum {string}
+             */
+            category: "USER_CODE" | "DATA_QUALITY" | "INFRASTRUCTURE" | "CONFIGURATION" | "TIMEOUT" | "CANCELLED";
+            /** @description Readable text. */
+            message?: string | null;
+            /** @description How long to wait before the next attempt, 0 to 31,622,400,000 (366 days), if the failure is retried; absent: the backoff of the retry policy. */
+            retryAfterMs?: number | null;
+            /** @description Retryable reports whether a retry may help; absent: its category's default. */
+            retryable?: boolean | null;
+            /** @description Readable text. */
+            stackTrace?: string | null;
+        };
+        /** @description One page of GET /v1/tasks, in the order of task ids. */
+        TaskList: {
+            /** @description Absent on the last page. It is valid for the same filter only. */
+            nextPageToken?: string;
+            tasks: components["schemas"]["Task"][];
+            /** @description Null when the filter does not allow an exact count. */
+            totalCount: number | null;
+        };
+        /** @description TaskSelector selects tasks that match all of its fields. */
+        TaskSelector: {
+            /**
+             * Format: date-time
+             * @description FinishedAfter selects finished tasks by when they ended.
+             */
+            finishedAfter?: string;
+            labels?: {
+                [key: string]: string;
+            };
+            machineId?: string;
+            queue?: string;
+            /** @description Why they ended. */
+            reason?: string;
+            runId?: string;
+            /** @description The schedule that created them. */
+            scheduleId?: string;
+            /** @description One state, or several separated by commas. */
+            state?: string;
+            type?: string;
+            workerId?: string;
+        };
+        /** @description The body of PUT /v1/webhooks/{webhookId}: it replaces the webhook's definition. */
+        UpdateWebhookRequest: {
+            description?: string | null;
+            /** @description True by default. While it is false no events are collected for it, and pending deliveries are dropped. */
+            enabled?: boolean | null;
+            events: string[];
+            machineId?: string | null;
+            queue?: string | null;
+            runId?: string | null;
+            subject?: string | null;
+            taskType?: string | null;
+            /** @description Where messages are posted: https, and http if the deployment allows it. */
+            url: string;
+            workerId?: string | null;
+        };
+        /** @description The answer of GET /v1/stats/verdicts. */
+        VerdictCounts: {
+            /** @description Groups have the most first; beyond 100 they are left out. */
+            groups: components["schemas"]["VerdictGroup"][];
+            /**
+             * Format: date-time
+             * @description The start of the period.
+             */
+            since: string | null;
+            /** @description How many there are. */
+            total: number;
+            /** @description Truncated reports that more than 100,000 were found, or 10,000 if they are grouped by a label: the oldest are omitted. */
+            truncated: boolean;
+        };
+        /** @description VerdictGroup counts verdicts with the same values of the group's fields. A missing or unknown value is empty. */
+        VerdictGroup: {
+            count: number;
+            /** @description The requested labels of their tasks. */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: date-time
+             * @description The time of the last one.
+             */
+            lastAt: string | null;
+            machineId?: string;
+            queue?: string;
+            reason?: string;
+            type?: string;
+            version?: string;
+            workerId?: string;
+        };
+        /** @description The body of /version. */
+        Version: {
+            /** @description The version of Go that the server was built with. */
+            go: string;
+            name: string;
+            version: string;
+        };
+        /** @description The body of POST /v1/tasks:wait. */
+        WaitTasksRequest: {
+            /** @description 1 to 1,000 tasks, each once. */
+            taskIds: string[];
+            /** @description How long to wait until the first of them has ended. Default 0: do not wait. */
+            waitMs?: number | null;
+        };
+        /** @description Has those of the requested tasks that have ended. */
+        WaitTasksResponse: {
+            /** @description The requested ids that do not exist. */
+            notFound: string[];
+            /** @description At most 100, less if they are large, in the order of the request and as lists have them, without payload and resources. Other tasks that have ended are in the answer to the next request. */
+            tasks: components["schemas"]["Task"][];
+        };
+        /** @description A receiver of events. */
+        Webhook: {
+            /** Format: date-time */
+            createdAt: string;
+            /** @description How many stored deliveries were abandoned. */
+            dead: number;
+            description?: string;
+            /** Format: date-time */
+            disabledAt: string | null;
+            /** @description GONE, after a 410; FAILING, after five days of failures; OPERATOR; or null while it is enabled. */
+            disabledReason: string | null;
+            enabled: boolean;
+            /** @description Types of events, such as task.failed, or families of them, such as task.*. At least one. */
+            events: string[];
+            /**
+             * Format: date-time
+             * @description Since when all deliveries have failed.
+             */
+            failingSince: string | null;
+            machineId?: string;
+            /** @description Managed webhooks come from the deployment's configuration and are changed there only. */
+            managed: boolean;
+            /**
+             * Format: date-time
+             * @description Until when older secrets sign too; null without an older secret.
+             */
+            oldSecretsUntil: string | null;
+            /** @description How many deliveries wait or are in flight. */
+            pending: number;
+            queue?: string;
+            runId?: string;
+            /** @description Present only in the answer that created it. */
+            secret?: string;
+            /** @description Subject, a task, worker or machine, limits the events to those about it; absent: all. The same applies to the other fields. */
+            subject?: string;
+            taskType?: string;
+            tenantId: string;
+            /** Format: date-time */
+            updatedAt: string;
+            url: string;
+            webhookId: string;
+            workerId?: string;
+            workspaceId: string;
+        };
+        /** @description The delivery of one message to a webhook. */
+        WebhookDelivery: {
+            /** @description The number of tries; after ten it is DEAD. */
+            attempts: number;
+            /** Format: date-time */
+            createdAt: string;
+            deliveryId: string;
+            /** @description The event in the message; null: the message is about the webhook itself. */
+            eventId: string | null;
+            /** Format: date-time */
+            lastAttemptAt: string | null;
+            /** @description Its webhook-id, the same for each try. */
+            messageId: string;
+            /** Format: date-time */
+            nextAttemptAt: string | null;
+            /** @description The result of the last try; null: there was none. */
+            response: components["schemas"]["WebhookResponse"] | null;
+            /** @enum {string} */
+            status: "PENDING" | "DELIVERED" | "DEAD";
+            subject: string | null;
+            type: string;
+        };
+        /** @description The answer of GET /v1/webhooks/{webhookId}/deliveries. */
+        WebhookDeliveryList: {
+            /** @description Newest first. */
+            deliveries: components["schemas"]["WebhookDelivery"][];
+            nextPageToken?: string;
+        };
+        /** @description The answer of GET /v1/webhooks. */
+        WebhookList: {
+            nextPageToken?: string;
+            totalCount: number;
+            webhooks: components["schemas"]["Webhook"][];
+        };
+        /** @description The result of a try. */
+        WebhookResponse: {
+            /** @description The beginning of the answer's, at most 1 KiB. */
+            body: string;
+            /** @description Why there was no answer. */
+            error: string | null;
+            /** @description The answer's; null: there was none. */
+            status: number | null;
+            /** @description The duration. */
+            tookMs: number;
+        };
+        /** @description One registered worker. */
+        Worker: {
+            /** @description The value of its last heartbeat. */
+            activeCount: number;
+            /** @description Set while the worker gets no new tasks; it is independent of the status. */
+            cordon: components["schemas"]["WorkerCordon"] | null;
+            /** Format: date-time */
+            deregisteredAt: string | null;
+            /** Format: date-time */
+            drainDeadline: string | null;
+            /** @description Why it is OFFLINE: HEARTBEAT_TIMEOUT, SUPERSEDED, DEREGISTERED, DRAINED, DRAIN_DEADLINE or FORCED_OFFLINE. */
+            endReason: string | null;
+            flapping: boolean;
+            heartbeatIntervalMs: number;
+            heartbeatTimeoutMs: number;
+            /** @description How many attempts it holds. */
+            heldCount: number;
+            /** @description Set while the worker is held offline: registrations of its identity are refused until it is resumed. */
+            hold: components["schemas"]["Hold"] | null;
+            hostname: string | null;
+            labels: {
+                [key: string]: string;
+            };
+            /** @description LastHeartbeatAgeMs excludes outages. */
+            lastHeartbeatAgeMs: number | null;
+            /** Format: date-time */
+            lastHeartbeatAt: string | null;
+            /**
+             * @description Computed from the last heartbeat at the time of the answer, also for a worker that is OFFLINE.
+             * @enum {string}
+             */
+            liveness: "FRESH" | "LATE" | "LOST";
+            machineId: string;
+            maxConcurrent: number;
+            name: string | null;
+            pid: number | null;
+            /** @description How many queued tasks are pinned to it. */
+            placedCount: number;
+            queue: string;
+            /** Format: date-time */
+            registeredAt: string;
+            runtimes: string[];
+            /** @description Schedulable reports whether it would be selected now. */
+            schedulable: boolean;
+            /** @description How often it, or another registration with the same queue, machine and name, went stale in the last 24 h, up to 1,000. Flapping reports that this is at least 3. */
+            staleCount24h: number;
+            /** @enum {string} */
+            status: "ONLINE" | "DRAINING" | "OFFLINE";
+            /** @description The reason given for its drain or its end. That of a drain stays if the worker ends DRAINED, DRAIN_DEADLINE or DEREGISTERED and no other was given; without any it is the same as endReason. */
+            statusReason: string | null;
+            tenantId: string;
+            /** @description How many attempts its heartbeats reported as completed. GET /v1/tasks with its workerId lists the tasks that ended on it. */
+            totalCompleted: number;
+            /** @description How many attempts its heartbeats reported as failed. */
+            totalFailed: number;
+            types: string[];
+            /** @description The filters of a selection that it fails: status, cordoned, stale, full. */
+            unschedulableReasons: string[];
+            /** @description The share of the last 24 h, or since it is known, in which it or an earlier registration with the same queue, machine and name was alive; once OFFLINE, as it was at its end. Time after a planned end is not counted as downtime: DEREGISTERED, DRAINED, DRAIN_DEADLINE, SUPERSEDED or FORCED_OFFLINE. */
+            uptimePct24h: number;
+            version: string | null;
+            workerId: string;
+            workspaceId: string;
+        };
+        /** @description The cordon of a worker, which lasts until the worker is uncordoned or ends. A worker that supersedes it inherits the cordon. */
+        WorkerCordon: {
+            reason: string | null;
+            /** Format: date-time */
+            since: string | null;
+        };
+        /** @description The body of POST /v1/workers/{workerId}/heartbeat; all of it is optional. */
+        WorkerHeartbeatRequest: {
+            /** @description How many tasks it works on. Those that it did not claim count as load when workers are selected. */
+            activeCount?: number | null;
+            /** @description How many tasks it completed since the last answered heartbeat. */
+            completedDelta?: number | null;
+            /** @description How many failed since then. */
+            failedDelta?: number | null;
+            /** @description Seq increases from heartbeat to heartbeat; required with deltas. A repeated one adds nothing, and an inventory whose seq is not higher than the last takes nothing from the worker. */
+            seq?: number | null;
+            /** @description All its attempts, if it lists them: at most its maxConcurrent, and 1,000 that have ended without its knowledge. An attempt that two heartbeats in a row omit is lost. */
+            tasks?: components["schemas"]["WorkerTaskItem"][] | null;
+        };
+        /** @description The answer to a worker's heartbeat. */
+        WorkerHeartbeatResponse: {
+            accepted: boolean;
+            /** @description Attempts to stop gracefully. They are repeated until their delivery is recorded. */
+            cancelTasks: components["schemas"]["CancelTask"][];
+            /**
+             * Format: date-time
+             * @description When its remaining tasks go to other workers.
+             */
+            drainDeadline?: string;
+            heartbeatIntervalMs: number;
+            heartbeatTimeoutMs: number;
+            /** @description Attempts that are no longer the worker's; it must stop them at once. */
+            lostTasks: components["schemas"]["LostTask"][];
+            /** Format: date-time */
+            serverTime: string;
+            /** @description ShouldDrain asks the worker to claim nothing more, to finish its tasks and to deregister. */
+            shouldDrain: boolean;
+            /** Format: date-time */
+            tokenExpiresAt?: string;
+            /** @description A new token, in the last third of the old one's life. */
+            workerToken?: string;
+        };
+        /** @description Workers by status, and those that are not OFFLINE by liveness. */
+        WorkerLevels: {
+            draining: number;
+            fresh: number;
+            late: number;
+            lost: number;
+            offline: number;
+            online: number;
+        };
+        /** @description One page of workers, in the order of registration. */
+        WorkerList: {
+            nextPageToken?: string;
+            totalCount: number;
+            workers: components["schemas"]["Worker"][];
+        };
+        /** @description WorkerSelector selects workers. */
+        WorkerSelector: {
+            labels?: {
+                [key: string]: string;
+            } | null;
+            machineId?: string | null;
+            queue?: string | null;
+            version?: string | null;
+        };
+        /** @description One attempt in a worker's inventory. */
+        WorkerTaskItem: {
+            attempt: number;
+            /** @description Its checkpoint, as in its own heartbeats. */
+            details?: Record<string, unknown> | unknown[] | string | number | boolean | null;
+            /** @description Message describes the progress. */
+            message?: string | null;
+            /** @description Its progress, 0 to 100. */
+            progressPct?: number | null;
+            taskId: string;
+        };
+        noFields: Record<string, unknown>;
+    };
+    responses: {
+        /** @description The request is invalid; nothing was changed */
+        Error400: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description No valid token */
+        Error401: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The token does not authorize this request */
+        Error403: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Not found in this scope */
+        Error404: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The request conflicts with the current state */
+        Error409: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description Lubdub ended the attempt or the worker; stop at once */
+        Error410: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The body is too large */
+        Error413: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The body is not JSON */
+        Error415: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description A limit of the tenant was reached; the message says what to do, Retry-After when to retry */
+        Error429: {
+            headers: {
+                /** @description Seconds after which to retry. */
+                "Retry-After"?: number;
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description A bug in Lubdub; the log has the request id */
+        Error500: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description A limit of the server was reached, or Redis is not responding */
+        Error503: {
+            headers: {
+                /** @description Seconds after which to retry. */
+                "Retry-After"?: number;
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /** @description The id that the request sent, if it is valid, else a new one. */
+        RequestId: string;
+    };
+    pathItems: never;
 }
 export type $defs = Record<string, never>;
 export interface operations {
-  index: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Index'];
-        };
-      };
-      400: components['responses']['Error400'];
-      500: components['responses']['Error500'];
-    };
-  };
-  healthz: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Health'];
-        };
-      };
-      400: components['responses']['Error400'];
-      500: components['responses']['Error500'];
-      /** @description A limit of the server was reached, or Redis is not responding */
-      503: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Health'];
-        };
-      };
-    };
-  };
-  livez: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Health'];
-        };
-      };
-      400: components['responses']['Error400'];
-      500: components['responses']['Error500'];
-    };
-  };
-  openapi: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': Record<string, unknown>;
-        };
-      };
-      400: components['responses']['Error400'];
-      500: components['responses']['Error500'];
-    };
-  };
-  readyz: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Health'];
-        };
-      };
-      400: components['responses']['Error400'];
-      500: components['responses']['Error500'];
-      /** @description A limit of the server was reached, or Redis is not responding */
-      503: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Health'];
-        };
-      };
-    };
-  };
-  listEvents: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; where that says *, of all, and what has no scope. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Only events of this type, or family of types such as task.*. Several with commas. */
-        type?: string[];
-        /** @description Only what is about this task, worker, machine or the like: its timeline. One shard is read. */
-        subject?: string;
-        /** @description Only what is about tasks of this run. */
-        runId?: string;
-        /** @description Only what is of this queue. */
-        queue?: string;
-        /** @description Only what is about tasks of this type. */
-        taskType?: string;
-        /** @description Only what is about this worker and its attempts. */
-        workerId?: string;
-        /** @description Only what is about this machine, its workers and their attempts. */
-        machineId?: string;
-        /** @description Where to begin, exclusive: the next of a page or the id of a streamed event, now, or a time in RFC 3339. Default: with the first event that is kept, the newest in descending order; a stream begins now. */
-        after?: string;
-        /** @description Oldest or newest first; with newest first, after is the event from which to go back. A cursor continues in its own order. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-      };
-      header?: {
-        /** @description For a stream: the id of the last event that the client has received, from which it continues; it overrides after. */
-        'Last-Event-ID'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['EventList'];
-          'text/event-stream': string;
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  heartbeats: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['HeartbeatsRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['HeartbeatsResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listMachines: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Only workers, or machines, of this status. */
-        status?: 'ONLINE' | 'DRAINING' | 'OFFLINE';
-        /** @description Which way round the list is. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-        /** @description The nextPageToken of the page before, with the same filter. */
-        pageToken?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['MachineList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getMachine: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        machineId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Machine'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  drainMachine: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        machineId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['DrainRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['DrainWorkersResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  offlineMachine: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        machineId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ReasonRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ActOnWorkersResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  resumeMachine: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        machineId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ReasonRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ResumeMachineResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listQueues: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Which way round the list is. */
-        order?: 'asc' | 'desc';
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['QueueList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getQueue: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        queue: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Queue'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  claimTasks: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        queue: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ClaimRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ClaimResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  pauseQueue: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        queue: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['noFields'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Queue'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  resumeQueue: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        queue: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['noFields'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Queue'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getRun: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        runId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Run'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  cancelRun: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        runId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['CancelRequest'];
-      };
-    };
-    responses: {
-      /** @description Accepted */
-      202: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Run'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listSchedules: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Which way round the list is. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-        /** @description The nextPageToken of the page before, with the same filter. */
-        pageToken?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ScheduleList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  createSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['CreateScheduleRequest'];
-      };
-    };
-    responses: {
-      /** @description Created */
-      201: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Schedule'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Schedule'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  replaceSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['ChangeScheduleRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Schedule'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  deleteSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['DeletedSchedule'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  changeSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['ChangeScheduleRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Schedule'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  backfillSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['BackfillRequest'];
-      };
-    };
-    responses: {
-      /** @description Accepted */
-      202: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['AskedFires'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  fireSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['noFields'];
-      };
-    };
-    responses: {
-      /** @description Accepted */
-      202: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['FiredResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  nextFires: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description How many fires. */
-        count?: number;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['NextFires'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  pauseSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['noFields'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Schedule'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  resumeSchedule: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        scheduleId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['noFields'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Schedule'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listScopes: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Which way round the list is. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-        /** @description The nextPageToken of the page before, with the same filter. */
-        pageToken?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ScopeList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getStats: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Only so many of the newest steps of the series; the last hour is the sum of all. Default: all. */
-        steps?: number;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Stats'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  countVerdicts: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description What to group by, with commas between them; nothing: one group of all. label:<name> groups by a label of the tasks. */
-        by?: string[];
-        /** @description How far back to count. */
-        sinceMs?: number;
-        /** @description Only tasks that failed for this reason. */
-        reason?:
-          | 'HEARTBEAT_TIMEOUT'
-          | 'CANCEL_TIMEOUT'
-          | 'DEADLINE_EXCEEDED'
-          | 'RUN_TIMEOUT'
-          | 'START_TIMEOUT'
-          | 'WORKER_LOST'
-          | 'WORKER_REPORTED'
-          | 'TERMINATED';
-        /** @description Only what is of this queue. */
-        queue?: string;
-        /** @description Only tasks of this type, or workers that run it. */
-        type?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['VerdictCounts'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getSystem: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['System'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      /** @description A limit of the server was reached, or Redis is not responding */
-      503: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['SystemUnavailable'] | components['schemas']['Error'];
-        };
-      };
-    };
-  };
-  releaseBrake: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ReleaseRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ReleaseResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  sweep: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['noFields'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['SweepResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listTasks: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Only tasks in one of these states, with commas between them. */
-        state?: ('SCHEDULED' | 'QUEUED' | 'DISPATCHED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELLED')[];
-        /** @description Only tasks of this run. */
-        runId?: string;
-        /** @description Only tasks of this worker. */
-        workerId?: string;
-        /** @description Only workers of this machine, or tasks of its workers, as long as these are known. */
-        machineId?: string;
-        /** @description Only tasks that this schedule created. */
-        scheduleId?: string;
-        /** @description Only what is of this queue. */
-        queue?: string;
-        /** @description Only tasks of this type, or workers that run it. */
-        type?: string;
-        /** @description Only what has this label, key=value. May be given several times; all must match. */
-        label?: string[];
-        /** @description Only what is of this liveness. */
-        liveness?: 'FRESH' | 'LATE' | 'LOST';
-        /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their backoff. That a queue is paused makes no difference. */
-        claimable?: boolean;
-        /** @description Only tasks that failed for this reason. */
-        reason?:
-          | 'HEARTBEAT_TIMEOUT'
-          | 'CANCEL_TIMEOUT'
-          | 'DEADLINE_EXCEEDED'
-          | 'RUN_TIMEOUT'
-          | 'START_TIMEOUT'
-          | 'WORKER_LOST'
-          | 'WORKER_REPORTED'
-          | 'TERMINATED';
-        /** @description Only tasks that ended at this time or later, in the order of their ends. */
-        finishedAfter?: string;
-        /** @description Only tasks that ended before this time, in the order of their ends. */
-        finishedBefore?: string;
-        /** @description Which way round the list is. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-        /** @description The nextPageToken of the page before, with the same filter. */
-        pageToken?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['TaskList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  createTask: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: {
-        /** @description Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with schedule: are reserved for the tasks of schedules. */
-        'Idempotency-Key'?: string;
-        /** @description W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored. */
-        traceparent?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['CreateTaskRequest'];
-      };
-    };
-    responses: {
-      /** @description Created */
-      201: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['TaskEnvelope'] | components['schemas']['Task'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getTask: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description How long to wait until the task has ended. Default 0: do not wait. */
-        waitMs?: number;
-      };
-      header?: never;
-      path: {
-        taskId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Task'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  nextAttempt: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        taskId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['NextAttemptRequest'];
-      };
-    };
-    responses: {
-      /** @description Created */
-      201: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['TaskEnvelope'];
-        };
-      };
-      /** @description Accepted */
-      202: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Task'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  cancelTask: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        taskId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['CancelRequest'];
-      };
-    };
-    responses: {
-      /** @description Accepted */
-      202: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Task'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  completed: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        taskId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['CompletedRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['CompletedResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      /** @description The request conflicts with the current state */
-      409: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  heartbeat: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        taskId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['HeartbeatRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['HeartbeatResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      409: components['responses']['Error409'];
-      /** @description Lubdub ended the attempt or the worker; stop at once */
-      410: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  started: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        taskId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['StartedRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['StartedResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      /** @description The request conflicts with the current state */
-      409: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  createTasks: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: {
-        /** @description W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored. */
-        traceparent?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['CreateTasksRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['CreateTasksResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  cancelTasks: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['CancelTasksRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ActOnTasksResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  retryTasks: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['RetryTasksRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ActOnTasksResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  waitTasks: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['WaitTasksRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['WaitTasksResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  createToken: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['CreateTokenRequest'];
-      };
-    };
-    responses: {
-      /** @description Created */
-      201: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['CreateTokenResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  revokeTokens: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['RevokeTokensRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['RevokeTokensResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listWebhooks: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Which way round the list is. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-        /** @description The nextPageToken of the page before, with the same filter. */
-        pageToken?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['WebhookList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  createWebhook: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['CreateWebhookRequest'];
-      };
-    };
-    responses: {
-      /** @description Created */
-      201: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Webhook'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getWebhook: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        webhookId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Webhook'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  updateWebhook: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        webhookId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['UpdateWebhookRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Webhook'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  deleteWebhook: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        webhookId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['DeleteWebhookResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listDeliveries: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Only deliveries of this status. */
-        status?: 'PENDING' | 'DELIVERED' | 'DEAD';
-        /** @description Oldest or newest first. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-        /** @description The nextPageToken of the page before, with the same filter. */
-        pageToken?: string;
-      };
-      header?: never;
-      path: {
-        webhookId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['WebhookDeliveryList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  redeliver: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        webhookId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['RedeliverRequest'];
-      };
-    };
-    responses: {
-      /** @description Accepted */
-      202: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['RedeliverResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  rotateSecret: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        webhookId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['RotateSecretRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Webhook'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  testWebhook: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        webhookId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['noFields'];
-      };
-    };
-    responses: {
-      /** @description Accepted */
-      202: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['WebhookDelivery'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  listWorkers: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-        /** @description Only what is of this queue. */
-        queue?: string;
-        /** @description Only workers of this status, or of one of several with commas between them: ONLINE, DRAINING, OFFLINE. */
-        status?: string;
-        /** @description Only tasks of this type, or workers that run it. */
-        type?: string;
-        /** @description Only workers that have this runtime. */
-        runtime?: string;
-        /** @description Only workers of this machine, or tasks of its workers, as long as these are known. */
-        machineId?: string;
-        /** @description Only workers of this name. */
-        name?: string;
-        /** @description Only workers of this version. */
-        version?: string;
-        /** @description Only what has this label, key=value. May be given several times; all must match. */
-        label?: string[];
-        /** @description Only what is of this liveness. */
-        liveness?: 'FRESH' | 'LATE' | 'LOST';
-        /** @description Only workers that would, or would not, be selected now. */
-        schedulable?: boolean;
-        /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale 3 times or more within 24 h. */
-        flapping?: boolean;
-        /** @description Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose value changes between two pages may be on both, or on neither. */
-        sort?: 'lastHeartbeatAt' | 'staleCount24h' | 'uptimePct24h' | 'lastHeartbeat';
-        /** @description Which way round the list is. */
-        order?: 'asc' | 'desc';
-        /** @description Entries per page, clamped to 1 to 100. */
-        pageSize?: number;
-        /** @description The nextPageToken of the page before, with the same filter. */
-        pageToken?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['WorkerList'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  registerWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: {
-        /** @description Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request again gets the first answer and supersedes no worker, another one 409. Use a new one for each registration. */
-        'Idempotency-Key'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['RegisterWorkerRequest'];
-      };
-    };
-    responses: {
-      /** @description Created */
-      201: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['RegisterWorkerResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      409: components['responses']['Error409'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  getWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Worker'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  cordonWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ReasonRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Worker'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  deregisterWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['DeregisterRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Worker'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  drainWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['DrainRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Worker'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  exchange: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['ExchangeRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ExchangeResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  workerHeartbeat: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['WorkerHeartbeatRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['WorkerHeartbeatResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  offlineWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ReasonRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Worker'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  resumeWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ReasonRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Worker'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  uncordonWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path: {
-        workerId: string;
-      };
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['ReasonRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Worker'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      410: components['responses']['Error410'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  cordonWorkers: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['ActOnWorkersRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ActOnWorkersResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  drainWorkers: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['DrainWorkersRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['DrainWorkersResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  offlineWorkers: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['OfflineWorkersRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ActOnWorkersResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  resumeWorkers: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['ActOnWorkersRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ActOnWorkersResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  selectWorker: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: {
-      content: {
-        'application/json': components['schemas']['SelectWorkerRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['SelectWorkerResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      /** @description The request conflicts with the current state */
-      409: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  uncordonWorkers: {
-    parameters: {
-      query?: {
-        /** @description Half of the scope. Default: the token's; required where the token says *. */
-        tenantId?: string;
-        /** @description The other half. */
-        workspaceId?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['ActOnWorkersRequest'];
-      };
-    };
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['ActOnWorkersResponse'];
-        };
-      };
-      400: components['responses']['Error400'];
-      401: components['responses']['Error401'];
-      403: components['responses']['Error403'];
-      404: components['responses']['Error404'];
-      413: components['responses']['Error413'];
-      415: components['responses']['Error415'];
-      429: components['responses']['Error429'];
-      500: components['responses']['Error500'];
-      503: components['responses']['Error503'];
-    };
-  };
-  version: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Done */
-      200: {
-        headers: {
-          'X-Request-Id': components['headers']['RequestId'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Version'];
-        };
-      };
-      400: components['responses']['Error400'];
-      500: components['responses']['Error500'];
-    };
-  };
+    index: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Index"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    healthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            500: components["responses"]["Error500"];
+            /** @description A limit of the server was reached, or Redis is not responding */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    livez: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    openapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+            400: components["responses"]["Error400"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    readyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            500: components["responses"]["Error500"];
+            /** @description A limit of the server was reached, or Redis is not responding */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    listEvents: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; where that says *, of all, and what has no scope. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Only events of this type, or family of types such as task.*. Several with commas. */
+                type?: string[];
+                /** @description Only what is about this task, worker, machine or the like: its timeline. One shard is read. */
+                subject?: string;
+                /** @description Only what is about tasks of this run. */
+                runId?: string;
+                /** @description Only what is of this queue. */
+                queue?: string;
+                /** @description Only what is about tasks of this type. */
+                taskType?: string;
+                /** @description Only what is about this worker and its attempts. */
+                workerId?: string;
+                /** @description Only what is about this machine, its workers and their attempts. */
+                machineId?: string;
+                /** @description Where to begin, exclusive: the next of a page or the id of a streamed event, now, or a time in RFC 3339. Default: with the first event that is kept, the newest in descending order; a stream begins now. */
+                after?: string;
+                /** @description Oldest or newest first; with newest first, after is the event from which to go back. A cursor continues in its own order. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+            };
+            header?: {
+                /** @description For a stream: the id of the last event that the client has received, from which it continues; it overrides after. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    heartbeats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HeartbeatsRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeartbeatsResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listMachines: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Only workers, or machines, of this status. */
+                status?: "ONLINE" | "DRAINING" | "OFFLINE";
+                /** @description Which way round the list is. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+                /** @description The nextPageToken of the page before, with the same filter. */
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MachineList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getMachine: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                machineId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Machine"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    drainMachine: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                machineId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DrainRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    offlineMachine: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                machineId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    resumeMachine: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                machineId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumeMachineResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listQueues: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Which way round the list is. */
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getQueue: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    claimTasks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    pauseQueue: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["noFields"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    resumeQueue: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                queue: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["noFields"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getRun: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                runId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    cancelRun: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                runId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listSchedules: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Which way round the list is. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+                /** @description The nextPageToken of the page before, with the same filter. */
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    createSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateScheduleRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    replaceSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeScheduleRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    deleteSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedSchedule"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    changeSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeScheduleRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    backfillSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackfillRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AskedFires"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    fireSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["noFields"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FiredResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    nextFires: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description How many fires. */
+                count?: number;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NextFires"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    pauseSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["noFields"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    resumeSchedule: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                scheduleId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["noFields"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listScopes: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Which way round the list is. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+                /** @description The nextPageToken of the page before, with the same filter. */
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScopeList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getStats: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Only so many of the newest steps of the series; the last hour is the sum of all. Default: all. */
+                steps?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stats"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    countVerdicts: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description What to group by, with commas between them; nothing: one group of all. label:<name> groups by a label of the tasks. */
+                by?: string[];
+                /** @description How far back to count. */
+                sinceMs?: number;
+                /** @description Only tasks that failed for this reason. */
+                reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";
+                /** @description Only what is of this queue. */
+                queue?: string;
+                /** @description Only tasks of this type, or workers that run it. */
+                type?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerdictCounts"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getSystem: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["System"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            /** @description A limit of the server was reached, or Redis is not responding */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemUnavailable"] | components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    releaseBrake: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReleaseRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReleaseResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    sweep: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["noFields"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listTasks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Only tasks in one of these states, with commas between them. */
+                state?: ("SCHEDULED" | "QUEUED" | "DISPATCHED" | "RUNNING" | "SUCCEEDED" | "FAILED" | "CANCELLED")[];
+                /** @description Only tasks of this run. */
+                runId?: string;
+                /** @description Only tasks of this worker. */
+                workerId?: string;
+                /** @description Only workers of this machine, or tasks of its workers, as long as these are known. */
+                machineId?: string;
+                /** @description Only tasks that this schedule created. */
+                scheduleId?: string;
+                /** @description Only what is of this queue. */
+                queue?: string;
+                /** @description Only tasks of this type, or workers that run it. */
+                type?: string;
+                /** @description Only what has this label, key=value. May be given several times; all must match. */
+                label?: string[];
+                /** @description Only what is of this liveness. */
+                liveness?: "FRESH" | "LATE" | "LOST";
+                /** @description Only QUEUED tasks that could be claimed now, as the depth of a queue counts them, or only those that wait for their backoff. That a queue is paused makes no difference. */
+                claimable?: boolean;
+                /** @description Only tasks that failed for this reason. */
+                reason?: "HEARTBEAT_TIMEOUT" | "CANCEL_TIMEOUT" | "DEADLINE_EXCEEDED" | "RUN_TIMEOUT" | "START_TIMEOUT" | "WORKER_LOST" | "WORKER_REPORTED" | "TERMINATED";
+                /** @description Only tasks that ended at this time or later, in the order of their ends. */
+                finishedAfter?: string;
+                /** @description Only tasks that ended before this time, in the order of their ends. */
+                finishedBefore?: string;
+                /** @description Which way round the list is. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+                /** @description The nextPageToken of the page before, with the same filter. */
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    createTask: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: {
+                /** @description Makes a repeat safe for 24 hours: the same request again gets the first answer, another one 409. Keys that begin with schedule: are reserved for the tasks of schedules. */
+                "Idempotency-Key"?: string;
+                /** @description W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored. */
+                traceparent?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateTaskRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskEnvelope"] | components["schemas"]["Task"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getTask: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description How long to wait until the task has ended. Default 0: do not wait. */
+                waitMs?: number;
+            };
+            header?: never;
+            path: {
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    nextAttempt: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NextAttemptRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskEnvelope"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    cancelTask: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    completed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CompletedRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompletedResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    heartbeat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HeartbeatRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeartbeatResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            409: components["responses"]["Error409"];
+            /** @description Lubdub ended the attempt or the worker; stop at once */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    started: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                taskId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartedRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    createTasks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: {
+                /** @description W3C trace context of tasks whose body has none; their envelopes and events contain it. One that is not valid is ignored. */
+                traceparent?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateTasksRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateTasksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    cancelTasks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CancelTasksRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnTasksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    retryTasks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryTasksRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnTasksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    waitTasks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WaitTasksRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitTasksResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    createToken: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateTokenResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    revokeTokens: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevokeTokensRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevokeTokensResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Which way round the list is. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+                /** @description The nextPageToken of the page before, with the same filter. */
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeleteWebhookResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Only deliveries of this status. */
+                status?: "PENDING" | "DELIVERED" | "DEAD";
+                /** @description Oldest or newest first. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+                /** @description The nextPageToken of the page before, with the same filter. */
+                pageToken?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDeliveryList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    redeliver: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RedeliverRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedeliverResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    rotateSecret: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateSecretRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["noFields"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+                /** @description Only what is of this queue. */
+                queue?: string;
+                /** @description Only workers of this status, or of one of several with commas between them: ONLINE, DRAINING, OFFLINE. */
+                status?: string;
+                /** @description Only tasks of this type, or workers that run it. */
+                type?: string;
+                /** @description Only workers that have this runtime. */
+                runtime?: string;
+                /** @description Only workers of this machine, or tasks of its workers, as long as these are known. */
+                machineId?: string;
+                /** @description Only workers of this name. */
+                name?: string;
+                /** @description Only workers of this version. */
+                version?: string;
+                /** @description Only what has this label, key=value. May be given several times; all must match. */
+                label?: string[];
+                /** @description Only what is of this liveness. */
+                liveness?: "FRESH" | "LATE" | "LOST";
+                /** @description Only workers that would, or would not, be selected now. */
+                schedulable?: boolean;
+                /** @description Only workers that flap, or do not: those that, under their name on their machine and queue, went stale 3 times or more within 24 h. */
+                flapping?: boolean;
+                /** @description Order by this field instead of the id; lastHeartbeat is another name of lastHeartbeatAt. A worker whose value changes between two pages may be on both, or on neither. */
+                sort?: "lastHeartbeatAt" | "staleCount24h" | "uptimePct24h" | "lastHeartbeat";
+                /** @description Which way round the list is. */
+                order?: "asc" | "desc";
+                /** @description Entries per page, clamped to 1 to 100. */
+                pageSize?: number;
+                /** @description The nextPageToken of the page before, with the same filter. */
+                pageToken?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    registerWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: {
+                /** @description Makes a repeat safe for 24 hours, or for as long as OFFLINE workers are kept where that is shorter: the same request again gets the first answer and supersedes no worker, another one 409. Use a new one for each registration. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RegisterWorkerRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RegisterWorkerResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    cordonWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    deregisterWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DeregisterRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    drainWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DrainRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    exchange: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExchangeRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExchangeResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    workerHeartbeat: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WorkerHeartbeatRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerHeartbeatResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    offlineWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    resumeWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    uncordonWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path: {
+                workerId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ReasonRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worker"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    cordonWorkers: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ActOnWorkersRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    drainWorkers: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrainWorkersRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrainWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    offlineWorkers: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OfflineWorkersRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    resumeWorkers: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ActOnWorkersRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    selectWorker: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SelectWorkerRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SelectWorkerResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            /** @description The request conflicts with the current state */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    uncordonWorkers: {
+        parameters: {
+            query?: {
+                /** @description Half of the scope. Default: the token's; required where the token says *. */
+                tenantId?: string;
+                /** @description The other half. */
+                workspaceId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ActOnWorkersRequest"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActOnWorkersResponse"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            429: components["responses"]["Error429"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Version"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            500: components["responses"]["Error500"];
+        };
+    };
 }

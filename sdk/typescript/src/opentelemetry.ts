@@ -8,7 +8,7 @@ import type { Middleware, Task } from './worker/task.js';
 
 /**
  * Middleware that runs handlers in a span, `process <queue>`, whose parent is the task's traceparent. Only a failure is recorded as an
- * error: a snooze, a cancellation and a task that is returned because the worker stops are none.
+ * error, not a snooze, a cancellation, or the return of a task because the worker stops.
  */
 export function traced(tracer: Tracer = trace.getTracer('lubdub', version)): Middleware {
   return (next) => (task, signal) => {

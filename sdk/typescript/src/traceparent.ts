@@ -1,7 +1,7 @@
 import { textOf } from './failure.js';
 import type { Logger } from './metrics.js';
 
-const form = /^([\da-f]{2})-(?!0+-)([\da-f]{32})-(?!0+-)([\da-f]{16})-([\da-f]{2})(-.{0,456})?$/;
+const form = /^([\da-f]{2})-(?!0+-)([\da-f]{32})-(?!0+-)([\da-f]{16})-([\da-f]{2})(-[\x21-\x7e]{0,456})?$/;
 
 /** The parts of a W3C traceparent; undefined: it is not one. Versions after 00 may have more parts. */
 export function parseTraceparent(text: unknown): { traceId: string; spanId: string; flags: number } | undefined {

@@ -18,6 +18,8 @@ var Client struct {
 	HeldBy func(Holder) (trackOption any)
 	// FirstAnswer returns when a server first accepted a heartbeat of a *client.Attempt; zero: none was.
 	FirstAnswer func(attempt any) time.Time
+	// Over reports that a *client.Attempt is no longer ours.
+	Over func(attempt any) bool
 	// Heartbeat sends one heartbeat for each of the attempts that a worker holds, in separate requests; the worker lists them in
 	// its own heartbeats otherwise. It fails if any of them could not be stored now.
 	Heartbeat func(ctx context.Context, client any, all []Attempt) error

@@ -258,7 +258,7 @@ class Job:
             queue_wait=seconds_between(ready, envelope.get("enqueuedAt")) if ready else None,
             first_heartbeat=None if first is None else max(0.0, first - self.began),
         )
-        guarded(runner.metrics.ended, end)
+        guarded(lambda: runner.metrics.ended(end))  # also if it has no such method
 
     # Limits.
 

@@ -121,8 +121,8 @@ class Runner(RegisteredWorker):
     # Tasks.
 
     def begin(self, envelopes: List[Dict[str, Any]]) -> None:
-        """Starts the tasks of a claim. All are in the next inventory, however long it takes to start them. Those that come too late to start
-        are returned to the queue."""
+        """Starts the tasks of a claim. All are listed before one is started, however long that takes. Those that come too late to start are
+        returned to the queue."""
         jobs = [Job(self, envelope, self.leave) for envelope in envelopes]
         with self.cond:
             self.beats.listed([(job.task_id, job.number) for job in jobs])

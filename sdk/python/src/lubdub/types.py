@@ -710,7 +710,8 @@ class ExchangeRequest(TypedDict, total=False):
 
     # ActiveCount, CompletedDelta and FailedDelta are as in the worker's heartbeat. They need seq.
     activeCount: Optional[int]
-    # Claim claims tasks of the worker's queue.
+    # Claim claims tasks of the worker's queue. It waits as long as the answer to the heartbeat may: at most until the next one is
+    # due.
     claim: Optional[ClaimRequest]
     # At most 100 results of attempts that were dispatched to the worker.
     completed: Optional[List[ExchangeCompletion]]
