@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lubdub-io/lubdub/api/httpapi"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 	"github.com/lubdub-io/lubdub/tracker/beats"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/workers"
@@ -125,6 +126,21 @@ func TestEveryKindOfHeartbeatIsCounted(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The heartbeat in an exchange counts as one of a worker; an exchange without one counts as none.
+func TestHeartbeatsInExchangesAreCounted(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, func(c *Config) { c.TenantBeats = 3 })
+	e.asWorker("exchange", `{"seq":1}`).want(200)
+	e.asWorker("exchange", `{"completed":[{"taskId":"task_1","attempt":1,"outcome":"SUCCEEDED"}]}`).want(200)
+	e.fake.beatWorker = func() error { return &model.Error{Code: model.Unavailable} }
+	e.asWorker("exchange", `{"seq":2}`).want(503)
+	e.asWorker("exchange", `{"seq":3}`).refused(429, v1.CodeOverloaded)
+	want := map[string]float64{"accepted worker": 1, "refused worker store_unavailable": 1, "refused worker overloaded": 1}
+	if got := e.beatCounts(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("counted %v, want %v", got, want)
 	}
 }
 

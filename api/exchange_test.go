@@ -276,7 +276,8 @@ func TestContractExchangeKeepsProgressOfAttemptsThatAreNamedTwice(t *testing.T) 
 			`"completed":[{"taskId":"t1","attempt":1,"outcome":"FAILED","error":{"category":"TIMEOUT"}},`+
 			`{"taskId":"t3","attempt":1,"outcome":"SUCCEEDED","progress":{"progressPct":32}}]}`)
 		one, two, three := l.get("t1"), l.get("t2"), l.get("t3")
-		if string(one.Details) != `{"frame":7}` || one.State != v1.Queued || string(two.ProgressPct) != "20" || string(three.ProgressPct) != "32" {
+		if string(one.Details) != `{"frame":7}` || one.State != v1.Queued || string(two.ProgressPct) != "20" ||
+			string(three.ProgressPct) != "32" {
 			t.Errorf("%+v\n%+v\n%+v", one, two, three)
 		}
 	})
@@ -303,7 +304,8 @@ func (q notingQueues) Claim(_ context.Context, r queues.ClaimRequest) ([]*model.
 	return nil, nil
 }
 
-// The claim of an exchange waits until the next heartbeat is due, and not at all where the worker must know something, or with a large body.
+// The claim of an exchange waits until the next heartbeat is due, and not at all where the worker must know something, or with a large
+// body.
 func TestTheClaimOfAnExchangeDoesNotDelayWhatTheWorkerMustKnow(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
