@@ -41,22 +41,19 @@ class EndedCase(WorkerCase):
 
 
 class Running(WorkerCase):
-    def test_all_tasks_of_a_claim_are_in_the_inventory_before_one_is_started(self) -> None:
+    def test_all_tasks_of_a_claim_are_listed_before_one_is_started(self) -> None:
         self.addCleanup(self.quiet)
-        counts: List[int] = []
+        counts: List[int] = []  # the first is reported after the listing, and before a task is started
 
         class Counts(lubdub.Metrics):
             def running(self, count: int) -> None:
                 counts.append(count)
-                listed.append(len(beats().entries))
 
-        listed: List[int] = []
-        beats: Callable[[], Any] = lambda: worker._runner.beats  # type: ignore[union-attr]  # noqa: E731
         tasks = [self.server.enqueue("t") for _ in range(3)]
-        worker = self.start(lambda task: None, client={"metrics": Counts()})
+        self.start(lambda task: None, client={"metrics": Counts()})
         for task in tasks:
             self.done(task)
-        self.assertEqual((counts[0], listed[0]), (3, 3))
+        self.assertEqual(counts[0], 3)
 
     def test_the_last_report_has_the_last_number_of_running_tasks(self) -> None:
         self.addCleanup(self.quiet)
