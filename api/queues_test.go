@@ -203,7 +203,7 @@ func TestContractAQueueThatWaitsForItsTime(t *testing.T) {
 	})
 }
 
-// An envelope tells since when its task could be claimed, after a creation as after a backoff.
+// An envelope has the time since when its task could be claimed, after a creation as after a backoff.
 func TestContractEnvelopeTellsWhenTheTaskWasReady(t *testing.T) {
 	t.Parallel()
 	contract(t, func(t *testing.T, l *live) {

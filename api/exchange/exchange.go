@@ -130,7 +130,7 @@ func (b *body) check() error {
 	return nil
 }
 
-// beat returns the heartbeat in a body, checked; nil if there is none.
+// beat returns the checked heartbeat of a body; nil if it has no seq.
 func (b *body) beat() (*domainworkers.WorkerBeat, error) {
 	beat, err := b.Beat()
 	if b.Seq == nil || err != nil {

@@ -100,8 +100,8 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 	}
 }
 
-// traceOf returns the trace context for those of the tasks that have none; empty if all have one, or if there is none. A server ignores one
-// that is not valid; a request with other characters could not be sent.
+// traceOf returns the trace context of the call, for tasks without one; empty if all tasks have one, or the call has none. A server ignores
+// an invalid one; a header with other characters could not be sent.
 func (c *Client) traceOf(ctx context.Context, tasks ...v1.CreateTasksItem) string {
 	if !slices.ContainsFunc(tasks, func(t v1.CreateTasksItem) bool { return t.Traceparent == "" }) {
 		return ""
