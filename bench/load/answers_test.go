@@ -170,14 +170,14 @@ func TestNoAllocationsPerRequest(t *testing.T) {
 	if err := c.connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rec, s := newRecorder(0), &quiet{}
+	rec, s := newRecorder(), &quiet{}
 	one := func() {
 		c.out = s.Next(c.out[:0])
 		status, body, err := c.do()
 		if err != nil || s.Answered(status, body, nil) != 1 {
 			t.Fatal(status, err)
 		}
-		rec.record(0, times{done: time.Millisecond}, 1)
+		rec.record(0, times{done: time.Millisecond})
 	}
 	one()
 	if n := testing.AllocsPerRun(answers, one); n > 1.01 { // net.Pipe's own

@@ -293,7 +293,7 @@ func (p *lightRun) answered(c *lightConn, status int, body []byte) {
 	p.tally.Requests++
 	p.tally.Beats += int64(beats)
 	p.thread.answered.Add(1)
-	p.recorder.record(p.number, times{c.intended, c.free, c.sent, done}, beats)
+	p.recorder.record(p.number, times{c.intended, c.free, c.sent, done})
 	c.busy, c.free = false, done
 	p.underWay--
 	p.proceed(c)

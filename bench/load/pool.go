@@ -147,7 +147,7 @@ func (p *Pool) drive(r *run, i int, t *Tally) error {
 		t.Requests++
 		t.Beats += int64(beats)
 		c.answers.Add(1)
-		r.recorder.record(i, times{intended, free, sent, done}, beats)
+		r.recorder.record(i, times{intended, free, sent, done})
 	}
 	return nil
 }

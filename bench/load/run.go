@@ -41,8 +41,6 @@ type Load struct {
 	PerSecond float64
 	// Poisson draws the gaps of an open loop from an exponential distribution instead of keeping them constant.
 	Poisson bool
-	// Window is the width of the result's windows; 0: none.
-	Window time.Duration
 
 	clock clock // for tests
 }
@@ -55,7 +53,6 @@ type Result struct {
 	Lateness Histogram // from the intended start to the actual one
 	// OwnLateness is the generator's part of it: without the wait for the connection's previous answer.
 	OwnLateness Histogram
-	Windows     []Window
 }
 
 // Tally counts answers.
@@ -113,7 +110,7 @@ type connGroup interface {
 func conduct(ctx context.Context, l Load, g connGroup) (Result, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &run{Load: l, ctx: inner, recorder: newRecorder(l.Window)}
+	r := &run{Load: l, ctx: inner, recorder: newRecorder()}
 	if r.clock = l.clock; r.clock == nil {
 		r.clock = newWallClock()
 	}

@@ -11,8 +11,8 @@ import (
 func main() {
 	trial := flag.Bool("trial", false, "take also a quick or incomplete report, or one of a changed tree; not to be committed")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage, from the repository's root: go run ./bench/publish [-trial] PREFIX\nPREFIX.json, .html "+
-			"and .svg are the report, such as bin/report/bench after 'make bench'.")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage, from the repository's root: go run ./bench/publish [-trial] PREFIX\nPREFIX.json "+
+			"and PREFIX.md are the report, such as bin/report/bench after 'make bench'.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

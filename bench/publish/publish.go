@@ -15,7 +15,7 @@ import (
 // results is the folder of the committed result, from the repository's root.
 const results = "bench/results"
 
-// publish replaces the result below a root by the summary of a report, its page and its picture, and shows it in the documents there.
+// publish replaces the result below a root by a report, and shows it in the documents there.
 func publish(root, prefix string, trial bool) (published string, err error) {
 	r, err := report.ReadFile(prefix + ".json")
 	if err != nil {
@@ -35,21 +35,15 @@ func publish(root, prefix string, trial bool) (published string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := write(filepath.Join(folder, r.Name+".json"), r.WriteSummary); err != nil {
+	if err := write(filepath.Join(folder, r.Name+".json"), r.WriteJSON); err != nil {
 		return "", err
 	}
-	for _, ext := range []string{".html", ".svg"} {
-		text, err := os.ReadFile(prefix + ext)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, r.Name+ext), text, 0o644)
-		}
-		if err != nil {
-			return "", err
-		}
+	if err := write(filepath.Join(folder, r.Name+".md"), r.WriteMarkdown); err != nil {
+		return "", err
 	}
 	published = path.Join(results, r.Name+".json")
 	if before := strings.TrimSuffix(old, ".json"); old != "" && filepath.Base(before) != r.Name {
-		for _, ext := range []string{".json", ".html", ".svg"} {
+		for _, ext := range []string{".json", ".md"} {
 			if err := os.Remove(before + ext); err != nil {
 				return "", err
 			}

@@ -34,24 +34,22 @@ func showIn(document, section string) (string, error) {
 	return before + begin + section + end + after, nil
 }
 
-// summary is the README's section about a report: the picture and the headline. Empty: there is no report.
+// summary is the README's section about a report: the headline. Empty: there is no report.
 func summary(r *report.Report) string {
 	if r == nil {
 		return ""
 	}
-	few := *r
-	few.Bars = nil
+	var few []report.Bar
 	for _, b := range r.Bars {
 		if words, ok := headline[b.Name]; ok {
 			b.What = cmp.Or(words, b.What)
-			few.Bars = append(few.Bars, b)
+			few = append(few, b)
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## How fast it is\n\n![CPU per heartbeat, by implementation](%s.svg)\n\n", path.Join(results, r.Name))
-	b.WriteString("In the table, *bar* is what a release must reach and *aim* the goal beyond it; 0.18 × is 0.18 times the cost of the " +
-		"other program, and *beat* is short for heartbeat.\n\n")
-	_ = few.WriteMarkdown(&b) // a strings.Builder does not fail
+	b.WriteString("## How fast it is\n\nIn the table, *bar* is what a release must reach and *aim* the goal beyond it; 0.18 × is 0.18 times " +
+		"the cost of the other program, and *beat* is short for heartbeat.\n\n")
+	b.WriteString(report.BarTable(few))
 	fmt.Fprintf(&b, "\nMeasured on %s. [All results](docs/benchmarks.md#results); `make bench` measures your machine.\n",
 		r.Machine.String())
 	return b.String()
@@ -65,8 +63,8 @@ func table(r *report.Report) string {
 	var b strings.Builder
 	file := "../" + path.Join(results, r.Name)
 	b.WriteString("## Results\n\n")
-	_ = r.WriteMarkdown(&b)
-	fmt.Fprintf(&b, "\nFrom [%s.json](%s.json) ([as a page](%s.html)): `%s`, Lubdub %s, Redis %s, on %s, %s.\n",
+	b.WriteString(report.BarTable(r.Bars))
+	fmt.Fprintf(&b, "\nFrom [%s.json](%s.json) ([with all runs](%s.md)): `%s`, Lubdub %s, Redis %s, on %s, %s.\n",
 		path.Base(file), file, file, r.Command, r.Lubdub.Version, r.Redis.Version, r.Machine.String(), r.StartedAt.UTC().Format(time.DateOnly))
 	if r.HasMissed() {
 		b.WriteString("What profiles show of the bars that were missed: [bench/README.md](../bench/README.md#bars-that-are-missed).\n")

@@ -2,7 +2,10 @@
 // not know how anything was measured.
 package report
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Version is the version of the JSON. It changes when the meaning of a field changes, not when a field is added.
 const Version = 1
@@ -43,6 +46,18 @@ type Machine struct {
 	CPU         string `json:"cpu,omitempty"`
 	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memoryBytes,omitempty"`
+}
+
+// String describes a machine, as far as it is known.
+func (m *Machine) String() string {
+	machine := fmt.Sprintf("%d cores, %s/%s", m.Cores, m.OS, m.Arch)
+	if m.CPU != "" {
+		machine += ", " + m.CPU
+	}
+	if m.MemoryBytes > 0 {
+		machine += fmt.Sprintf(", %s GiB", Number(float64(m.MemoryBytes>>20)/1024))
+	}
+	return machine
 }
 
 // Lubdub is what was measured.
@@ -123,8 +138,6 @@ type Scenario struct {
 	Figures []Figure `json:"figures,omitempty"`
 	// Distributions are other than those of beats' latency, such as that of the detection lag.
 	Distributions []Distribution `json:"distributions,omitempty"`
-	// Timelines show several quantities over the same time.
-	Timelines []Timeline `json:"timelines,omitempty"`
 	// Failed is why the scenario did not come to its end.
 	Failed string   `json:"failed,omitempty"`
 	Notes  []string `json:"notes,omitempty"`
@@ -192,14 +205,6 @@ type Quantiles struct {
 	P99Ms  float64 `json:"p99Ms"`
 	P999Ms float64 `json:"p999Ms"`
 	MaxMs  float64 `json:"maxMs"`
-	// Curve is the whole distribution in about a hundred points, for plots.
-	Curve []CurvePoint `json:"curve,omitempty"`
-}
-
-// CurvePoint says that Percent of the values are at most Ms. Percent rises from 0 to 100, denser towards 100.
-type CurvePoint struct {
-	Percent float64 `json:"percent"`
-	Ms      float64 `json:"ms"`
 }
 
 // Figure is one number.
@@ -217,29 +222,4 @@ type Distribution struct {
 	Name      string    `json:"name"`
 	What      string    `json:"what"`
 	Quantiles Quantiles `json:"quantiles"`
-}
-
-// Timeline is several series over one time axis.
-type Timeline struct {
-	Name  string `json:"name"`
-	Title string `json:"title"`
-	// IntervalMs is the width of one window. Point i of a series is for the time from FromMs + i × IntervalMs on.
-	IntervalMs float64 `json:"intervalMs"`
-	FromMs     float64 `json:"fromMs"` // may be negative: 0 is the moment that Marks or About name
-	// Series have one unit each; at most two units in one timeline.
-	Series []Series `json:"series"`
-	Marks  []Mark   `json:"marks,omitempty"`
-}
-
-// Series is one quantity over time; null where there was nothing to measure.
-type Series struct {
-	Name   string     `json:"name"`
-	Unit   string     `json:"unit"` // ms, beats/s, deaths, …
-	Values []*float64 `json:"values"`
-}
-
-// Mark is a moment worth a line in the plot.
-type Mark struct {
-	AtMs  float64 `json:"atMs"`
-	Label string  `json:"label"`
 }

@@ -29,14 +29,12 @@ func full() *Report {
 				{Program: "lubdub", Variant: "few", Round: 1, Loop: Closed, Connections: 256, BeatsPerRequest: 1, Tracked: 10_000, Seconds: 4,
 					Beats: 400, BeatsPerSecond: 100,
 					Requests: 403, NotOK: map[string]int64{"503": 3}, ServerMicros: v(8.25), RedisMicros: v(2.5), FlushBeats: v(99),
-					Latency: &Quantiles{Count: 403, MeanMs: 1.5, P50Ms: 1.25, P99Ms: 4, MaxMs: 7, Curve: []CurvePoint{{0, 1}, {100, 7}}}},
+					Latency: &Quantiles{Count: 403, MeanMs: 1.5, P50Ms: 1.25, P99Ms: 4, MaxMs: 7}},
 				{Program: "etcd", Round: 1, Loop: Closed, Seconds: 4, Beats: 10, BeatsPerSecond: 2.5},
 			},
 			Figures:       []Figure{{Name: "x", What: "a part", Value: 12, Unit: "bytes", Group: "whole"}},
 			Distributions: []Distribution{{Name: "lag", What: "the lag", Quantiles: Quantiles{Count: 1, P99Ms: 12, MaxMs: 13}}},
-			Timelines: []Timeline{{Name: "t", Title: "over time", IntervalMs: 100, FromMs: -200,
-				Series: []Series{{Name: "p99", Unit: "ms", Values: []*float64{v(1), nil}}}, Marks: []Mark{{5, "now"}}}},
-			Failed: "it fell over", Notes: []string{"a note of the scenario"},
+			Failed:        "it fell over", Notes: []string{"a note of the scenario"},
 		}},
 		Notes: []string{"a note of the run"},
 	}
@@ -48,7 +46,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	if err := want.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	if text := b.String(); !strings.Contains(text, `"redisMicrosPerBeat": null`) {
+	if text := b.String(); !strings.Contains(text, `"redisMicrosPerBeat":null`) {
 		t.Error("what was not measured must be null")
 	}
 	got, err := ReadJSON(&b)
@@ -68,27 +66,48 @@ func TestReadJSONRefuses(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
+func TestMarkdown(t *testing.T) {
+	r := full()
+	r.Bars[2].What, r.Scenarios[0].Notes = "a | b\nand c", []string{"a note of the scenario"}
 	var b bytes.Buffer
-	if err := full().WriteTable(&b); err != nil {
+	if err := r.WriteMarkdown(&b); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
+	flat := strings.Join(strings.Fields(text), " ") // columns are aligned with spaces
 	for _, want := range []string{
-		"Redis 7.0.15", "2 cores, A CPU", "Single beats (9 s)", "lubdub few", "3 × 503", "8.25", "4.00",
-		"the lag: p50", "max 13 ms", "a part: 12 bytes",
-		"≤ 0.5 ×", "≤ 0.4 ×", "0.3 ×", "aim reached", "≥ 150,000 beats/s", "MISSED (a slow day)", "not measured",
-		"scenario single FAILED: it fell over", "a note of the scenario", "a note of the run",
+		"# Benchmark of Lubdub, 2026-01-02", "Redis 7.0.15", "2 cores, linux/amd64, A CPU, 16 GiB",
+		"## Single beats One by one. (single, 9 s)", "**It failed: it fell over**", "a note of the scenario", "a note of the run",
+		"| what | bar | aim | measured | met? | | --- | --- | --- | --- | --- |",
+		"| what is small | ≤ 0.5 × | ≤ 0.4 × | 0.3 × (0.2 to 0.4) | aim reached |",
+		"| what is large | ≥ 150,000 beats/s | – | 100,000 beats/s | **missed** (a slow day) |",
+		`| a \| b and c | ≤ 3 s | – | – | not measured |`,
+		"| lubdub few | 1 | closed | 10000 | 100 | 8.25 | 2.50 | 99.00 | 1.25 | 4.00 | 7.00 | – | 3 × 503 |",
+		"| etcd | 1 | closed | 0 | 2 | – | – | – | – | – | – | – | 0 |",
+		"| the lag | p50 0, p90 0, p99 12, max 13 ms |", "| – a part | 12 bytes |",
 	} {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(flat, want) {
 			t.Errorf("there is no %q", want)
 		}
 	}
-	if strings.Contains(text, "quick") {
-		t.Error("it was no quick run")
+	for _, never := range []string{"quick", "did not complete"} {
+		if strings.Contains(text, never) {
+			t.Errorf("%q of a whole run", never)
+		}
 	}
 	if t.Failed() {
 		t.Log(text)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 88000: "88,000", 1234567.8: "1,234,568", 145: "145", 11.24: "11.2", 3.812: "3.81", 0.28: "0.28", 0.041: "0.041", -1234: "-1,234",
+		9.6: "9.6", 2.5: "2.5",
+	} {
+		if got := Number(v); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
 	}
 }
 

@@ -94,19 +94,15 @@ func runTenants(b *testbed.Bed) {
 	b.Figure("tenants-cpu", "CPU of server and Redis per beat with many tenants, to that with one", report.Median(ratios), "×")
 }
 
-// runLatency drives an open loop, and shows its last round over time.
+// runLatency drives an open loop.
 func runLatency(b *testbed.Bed) {
 	f := b.FewTasks()
 	rate := b.HalfOfTop(f)
-	var last load.Result
 	for round := range b.Rounds {
-		var r report.Run
-		r, last = b.Drive(&f.Target, report.Run{Round: round + 1},
-			load.Load{Source: f.Tasks.Beats, For: b.For, PerSecond: rate, Poisson: b.Poisson, Window: testbed.Window})
+		r, _ := b.Drive(&f.Target, report.Run{Round: round + 1},
+			load.Load{Source: f.Tasks.Beats, For: b.For, PerSecond: rate, Poisson: b.Poisson})
 		b.AddRound("latency-p99", testbed.P99(r))
 	}
-	b.Timeline("latency", "Rate and p99 of beats at half of the top rate, last round", 0, nil, testbed.Rates(last.Windows),
-		testbed.P99s(last.Windows))
 }
 
 // pacedConnections is how many connections a paced load has: each beats every 20 to 100 ms.

@@ -29,7 +29,7 @@ func beatMeanwhile(b *testbed.Bed, f *testbed.Fixture, round int, perSecond floa
 	go func() {
 		var err error
 		m.run, m.res, err = b.Measure(&f.Target, report.Run{Round: round, Variant: "meanwhile"}, load.Load{Source: f.Tasks.Beats,
-			PerSecond: perSecond, Poisson: b.Poisson, Window: testbed.Window, Until: m.until})
+			PerSecond: perSecond, Poisson: b.Poisson, Until: m.until})
 		m.done <- err
 	}()
 	return m
@@ -131,8 +131,6 @@ func runLag(b *testbed.Bed) {
 		}
 		tracked := testbed.N(f.Tasks.Len())
 		b.Explain("detection-lag-p99", "max %.0f ms, %s tracked", q.MaxMs, tracked)
-		b.Timeline("lag-meanwhile", "Beats while tasks fall silent and are found dead", 0, nil, testbed.Rates(others.res.Windows),
-			testbed.P99s(others.res.Windows))
 		b.Distribution("detection-lag", fmt.Sprintf("detection lag of %s silent tasks among %s", testbed.N(n), tracked), lags)
 	}
 }
@@ -203,20 +201,4 @@ func (d *massDeath) play(b *testbed.Bed, f *testbed.Fixture, round int) {
 	b.Figure("last-beats"+d.suffix, fmt.Sprintf("%s: the last beats of %s tasks took", d.what, died), testbed.Ms(last.Elapsed), "ms")
 	b.Figure("handled"+d.suffix, d.what+": from the first due to the last verdict", handled.Seconds(), "s")
 	b.Distribution("mass-detection-lag"+d.suffix, fmt.Sprintf("detection lag of %s simultaneous deaths, %s", died, d.what), lags)
-	if others == nil {
-		return
-	}
-	// One axis for beats and deaths: the windows of the load, counted from the first due.
-	deaths := report.Series{Name: "deaths handled", Unit: "deaths"}
-	for range others.res.Windows {
-		deaths.Values = append(deaths.Values, new(0.0))
-	}
-	for _, v := range verdicts {
-		if w := int(v.at.Sub(others.began) / testbed.Window); w >= 0 && w < len(deaths.Values) {
-			*deaths.Values[w]++
-		}
-	}
-	b.Timeline("mass-death", "p99 of beats while a mass of tasks dies", -testbed.Ms(firstDue.Sub(others.began)),
-		[]report.Mark{{AtMs: 0, Label: "first due"}, {AtMs: testbed.Ms(handled), Label: "last verdict"}},
-		testbed.P99s(others.res.Windows), deaths)
 }

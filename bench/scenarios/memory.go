@@ -94,13 +94,11 @@ func runColdStart(b *testbed.Bed) {
 	replica := b.Replica(f, f.Tasks.Len())
 	b.Figure("start", "from the start of the process until it listens", testbed.Ms(time.Since(start)), "ms")
 	replica = b.Wide(replica, b.Connections, false)
-	cold, res := b.Drive(replica, report.Run{Round: 1, Variant: "cold"}, load.Load{Source: f.Tasks.Beats, For: b.For, Window: testbed.Window})
+	cold, _ := b.Drive(replica, report.Run{Round: 1, Variant: "cold"}, load.Load{Source: f.Tasks.Beats, For: b.For})
 	// A little shorter, so that only known tasks are repeated.
 	warm, _ := b.Drive(replica, report.Run{Round: 1, Variant: "warm"}, load.Load{Source: f.Tasks.Beats, For: b.For / 3})
 	b.Figure("cold-server-cpu", "CPU of the server per beat with tokens it meets for the first time, to that with known ones",
 		testbed.Of(cold.ServerMicros)/testbed.Of(warm.ServerMicros), "×")
-	b.Timeline("cold-start", "Rate and p99 of beats at a replica that has just started", 0, nil, testbed.Rates(res.Windows),
-		testbed.P99s(res.Windows))
 }
 
 // runReplica measures the memory of a replica: for its connections, and its cached tokens.

@@ -167,16 +167,6 @@ func Quantiles(h load.Histogram) *report.Quantiles {
 	at := func(percent float64) float64 { return ms(h.ValueAtPercentile(percent)) }
 	q := &report.Quantiles{Count: h.TotalCount(), MeanMs: h.Mean() / 1000, MinMs: ms(h.Min()), MaxMs: ms(h.Max()),
 		P50Ms: at(50), P90Ms: at(90), P99Ms: at(99), P999Ms: at(99.9)}
-	for p, step := 0.0, 5.0; len(q.Curve) < 100; p += step {
-		q.Curve = append(q.Curve, report.CurvePoint{Percent: p, Ms: at(p)})
-		if 100-p-step < 5*step { // halve the steps near the end
-			step /= 2
-		}
-		if float64(h.TotalCount())*(100-p)/100 < 1 {
-			break
-		}
-	}
-	q.Curve = append(q.Curve, report.CurvePoint{Percent: 100, Ms: q.MaxMs})
 	return q
 }
 
@@ -187,35 +177,4 @@ func (b *Bed) Distribution(name, what string, h load.Histogram) *report.Quantile
 		b.Scenario.Distributions = append(b.Scenario.Distributions, report.Distribution{Name: name, What: what, Quantiles: *q})
 	}
 	return q
-}
-
-// Window is the width of the windows in timelines.
-const Window = 100 * time.Millisecond
-
-// Timeline adds series to the scenario that begin fromMs before or after time 0.
-func (b *Bed) Timeline(name, title string, fromMs float64, marks []report.Mark, series ...report.Series) {
-	b.Scenario.Timelines = append(b.Scenario.Timelines, report.Timeline{Name: name, Title: title, IntervalMs: Ms(Window), FromMs: fromMs,
-		Series: series, Marks: marks})
-}
-
-// Rates returns beats per second, by window.
-func Rates(windows []load.Window) report.Series {
-	s := report.Series{Name: "beats", Unit: "beats/s"}
-	for _, w := range windows {
-		s.Values = append(s.Values, new(float64(w.Beats)/Window.Seconds()))
-	}
-	return s
-}
-
-// P99s returns the p99 of the latency, by window.
-func P99s(windows []load.Window) report.Series {
-	s := report.Series{Name: "p99 of beats", Unit: "ms"}
-	for _, w := range windows {
-		var v *float64
-		if w.Latency.TotalCount() > 0 {
-			v = new(float64(w.Latency.ValueAtPercentile(99)) / 1000)
-		}
-		s.Values = append(s.Values, v)
-	}
-	return s
 }

@@ -113,14 +113,4 @@ func TestQuantiles(t *testing.T) {
 	if q.Count != 10_000 || !near(q.P50Ms, 50) || !near(q.P99Ms, 99) || !near(q.P999Ms, 99.9) || !near(q.MaxMs, 100) || !near(q.MeanMs, 50) {
 		t.Errorf("%+v", q)
 	}
-	last := report.CurvePoint{Percent: -1}
-	for _, p := range q.Curve {
-		if p.Percent <= last.Percent || p.Ms < last.Ms || p.Percent > 100 {
-			t.Errorf("%+v comes after %+v", p, last)
-		}
-		last = p
-	}
-	if last.Percent != 100 || len(q.Curve) < 30 || len(q.Curve) > 102 {
-		t.Errorf("%d points, the last at %v", len(q.Curve), last.Percent)
-	}
 }

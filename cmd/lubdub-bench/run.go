@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -41,7 +40,7 @@ type runCmd struct {
 	RedisPID    int           `name:"redis-pid" placeholder:"PID" help:"Process of --redis on this machine, so that its CPU can be read."`
 	URL         string        `name:"url" placeholder:"URL" help:"Load this running deployment instead of starting one. BENCH_TOKEN must hold a control token that may create tasks."`
 	Baselines   string        `placeholder:"DIR" help:"Folder of the baseline programs (baselines, next to this binary)."`
-	Report      string        `placeholder:"PATH" help:"Write PATH.json, PATH.html and PATH.svg, or bench.json and so on when PATH is a folder."`
+	Report      string        `placeholder:"PATH" help:"Write PATH.json and PATH.md, or bench.json and bench.md when PATH is a folder."`
 }
 
 // count is a number that may end in k or M.
@@ -72,7 +71,7 @@ func (c *runCmd) Run(a *app, k *kong.Context) error {
 	if err != nil {
 		return &mistake{err}
 	}
-	files, err := reportFiles(c.Report)
+	file, err := reportFile(c.Report)
 	if err != nil {
 		return &mistake{err}
 	}
@@ -83,7 +82,7 @@ func (c *runCmd) Run(a *app, k *kong.Context) error {
 	if r == nil {
 		return &mistake{err}
 	}
-	return errors.Join(err, r.WriteTable(a.stdout), files.write(a, r))
+	return errors.Join(err, r.WriteMarkdown(a.stdout), writeReport(a, file, r))
 }
 
 var userInfo = regexp.MustCompile(`://[^@/\s]*@`)
@@ -162,45 +161,26 @@ func (c *runCmd) list(a *app) error {
 	return t.Flush()
 }
 
-// files are the files of a report; a name is empty if the file is not wanted.
-type files struct{ json, html, svg string }
-
-func (f files) write(a *app, r *report.Report) error {
-	if f.json == "" {
-		return nil
-	}
-	page := func(w io.Writer) error { return report.WriteHTML(w, r) }
-	if err := errors.Join(writeFile(f.json, r.WriteJSON), writeFile(f.html, page)); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stdout, "\nThe report is in %s and %s", f.html, f.json)
-	var picture bytes.Buffer
-	switch err := report.WriteSVG(&picture, r); {
-	case errors.Is(err, report.ErrNoPicture): // nor may one of an earlier run remain next to this report
-		fmt.Fprintln(a.stdout, ".")
-		if err := os.Remove(f.svg); !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return nil
-	case err != nil:
-		return err
-	}
-	fmt.Fprintf(a.stdout, ", its picture in %s.\n", f.svg)
-	return os.WriteFile(f.svg, picture.Bytes(), 0o644)
-}
-
-// reportFiles checks before the run that the report can be written after it.
-func reportFiles(path string) (files, error) {
+// reportFile checks before the run that the report can be written after it. It returns its name without extension; empty: none is wanted.
+func reportFile(path string) (string, error) {
 	if path == "" {
-		return files{}, nil
+		return "", nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() || strings.HasSuffix(path, string(filepath.Separator)) {
 		path = filepath.Join(path, "bench")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return files{}, fmt.Errorf("--report: %w", err)
+		return "", fmt.Errorf("--report: %w", err)
 	}
-	return files{path + ".json", path + ".html", path + ".svg"}, nil
+	return path, nil
+}
+
+func writeReport(a *app, path string, r *report.Report) error {
+	if path == "" {
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "\nThe report is in %s.md and %s.json.\n", path, path)
+	return errors.Join(writeFile(path+".json", r.WriteJSON), writeFile(path+".md", r.WriteMarkdown))
 }
 
 func writeFile(path string, write func(io.Writer) error) error {
