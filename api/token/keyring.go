@@ -33,8 +33,9 @@ func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	for i, f := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\n\r", r) }) {
 		id, encoded, found := strings.Cut(f, "=")
-		if !found {
-			return nil, fmt.Errorf("signing key %d has no kid: write it as <kid>=<base64>", i+1)
+		if !found || strings.Trim(encoded, "=") == "" { // a secret alone ends in =, and is not for the log
+			return nil, fmt.Errorf("signing key %d has no kid or no secret: write it as <kid>=<base64 of at least %d bytes>, for example "+
+				"k1=$(openssl rand -base64 32)", i+1, MinKeyBytes)
 		}
 		secret, err := decodeBase64(encoded)
 		if err != nil {

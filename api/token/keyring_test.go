@@ -44,6 +44,7 @@ func TestKeysAreRefusedWithAReason(t *testing.T) {
 	for text, part := range map[string]string{
 		"":                           "no signing key",
 		"k1":                         "no kid",
+		long:                         "<kid>=<base64",
 		"k1=!!!":                     "not base64",
 		"k1=" + long[:40]:            "at least 32",
 		"k1=":                        "at least 32",
@@ -56,6 +57,9 @@ func TestKeysAreRefusedWithAReason(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q: got %v, want %q", text, err, part)
+		}
+		if err != nil && strings.Contains(err.Error(), long[:40]) {
+			t.Errorf("%q: the error shows the secret: %v", text, err)
 		}
 	}
 	k := NewKey("fresh")
