@@ -53,6 +53,14 @@ const server = createServer(async (req, res) => {
 });
 `;
 
+const isolated = `import { Client, Worker } from 'lubdub';
+import { runHandler } from 'lubdub/testing';
+const worker = new Worker('default', { client: new Client('http://127.0.0.1:1') });
+for (const name of ['es.mjs', 'common.cjs']) worker.handle(name, new URL('./' + name, import.meta.url));
+const outputs = ['es.mjs', 'common.cjs'].map((type) => runHandler(worker, 'world', { type }));
+console.log((await Promise.all(outputs)).join()); // and the process exits, though children wait for more
+`;
+
 // With the packages that the adapters need, which are not installed with the SDK.
 const adapters = `import { activeTraceparent, traced } from 'lubdub/opentelemetry';
 import { prometheusMetrics } from 'lubdub/prometheus';
@@ -102,10 +110,13 @@ declare function isNight(): boolean;
 function examples(): [string, string][] {
   const text = readFileSync(join(sdk, 'README.md'), 'utf8');
   return [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, code = ''], i) => {
-    const names = ['Client', 'Worker', 'TaskEnvelope'].filter((name) => !new RegExp(`import .*\\b${name}\\b`).test(code));
+    const count = /function count/.test(code) ? '' : 'declare const count: Handler<{ to: number }, number>;\n';
+    const names = ['Client', 'Worker', 'type Handler', 'type Task', 'type TaskEnvelope'].filter(
+      (name) => !new RegExp(`import .*\\b${name}\\b`).test(code),
+    );
     const client = /\bclient = /.test(code) ? '' : 'declare const client: Client;\n';
     const worker = /\bworker = /.test(code) ? '' : 'declare const worker: Worker;\n';
-    return [`example${i}.mts`, `import { ${names.join(', ')} } from 'lubdub';\n${given}${client}${worker}${code}`];
+    return [`example${i}.mts`, `import { ${names.join(', ')} } from 'lubdub';\n${given}${count}${client}${worker}${code}`];
   });
 }
 
@@ -126,6 +137,10 @@ test('the package is installed into an empty project, and works as ES module, fr
   }
   writeFileSync(join(dir, 'track.mjs'), tracks);
   assert.match(run(process.execPath, ['track.mjs']), /\/v1\/tasks\/t\/completed\n$/);
+  writeFileSync(join(dir, 'es.mjs'), "export default (task) => 'hello ' + task.payload;");
+  writeFileSync(join(dir, 'common.cjs'), "module.exports = (task) => 'goodbye ' + task.payload;");
+  writeFileSync(join(dir, 'isolated.mjs'), isolated);
+  assert.equal(run(process.execPath, ['isolated.mjs']), 'hello world,goodbye world\n');
   for (const name of ['@opentelemetry', 'prom-client']) symlinkSync(join(sdk, 'node_modules', name), join(dir, 'node_modules', name));
   writeFileSync(join(dir, 'adapters.mjs'), adapters);
   assert.equal(run(process.execPath, ['adapters.mjs']), 'undefined claimed_tasks_total 3\n');

@@ -27,11 +27,10 @@ describe('the real server', { concurrency: true }, () => {
 
   test('200 tasks are claimed and completed, each once, and appear as events', async () => {
     const { child, ended: over } = work('many', '');
-    const enough = new AbortController();
-    const events = client.events({ type: 'task.succeeded', queue: 'many', after: '2020-01-01T00:00:00.000Z' }, { signal: enough.signal });
+    const events = client.events({ type: 'task.succeeded', queue: 'many', after: '2020-01-01T00:00:00.000Z' });
     const seen = new Set<string>();
     const listening = (async () => {
-      for await (const event of events) if (seen.add(event.subject ?? '').size === 200) enough.abort();
+      for await (const event of events) if (seen.add(event.subject ?? '').size === 200) return;
     })();
     const tasks = Array.from({ length: 200 }, (_, n) => ({ queue: 'many', type: 'quick', payload: { n } }));
     const made: EnqueuedTask[] = [];

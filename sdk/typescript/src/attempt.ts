@@ -6,14 +6,16 @@ import type { Context, Lease } from './context.js';
 import type { Endpoints } from './endpoints.js';
 import type { Exchange } from './exchange.js';
 import { AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
-import { ApiError, ClosedError, errorOf, UsageError } from './errors.js';
-import { checkpointOf, completionOf, cutMessage, endingOf, Failure, meansStopped } from './failure.js';
+import { errorOf } from './copies.js';
+import { ApiError, ClosedError, UsageError } from './errors.js';
+import { completionOf, endingOf, Failure, meansStopped } from './failure.js';
 import type { AttemptListener, Hub } from './beats/hub.js';
-import type { Limits, ProgressUpdate } from './beats/messages.js';
+import type { Limits } from './beats/messages.js';
 import { beatOf } from './beats/reports.js';
 import { type Expiry, persist, type Persistence, sendCompletion } from './persist.js';
 import { Stuck, TaskTimeout } from './worker/ends.js';
 import type { CompletedRequest, CompletedResponse, StartedResponse, TaskEnvelope } from './types.js';
+import { detailsOf, lastProgressOf, progressOf, Updates } from './updates.js';
 
 export interface TrackOptions {
   /** What happens to this attempt while no server answers; by default the client's setting. */
@@ -39,9 +41,6 @@ export interface Holder {
   /** Sends completions together. */
   exchange: Exchange;
 }
-
-/** The minimum pause between two updates of one kind, in ms; a later one replaces an earlier one. */
-const passEvery = 100;
 
 /** The pause between two checks of a strict lease, in ms. */
 const lookEvery = 1000;
@@ -76,9 +75,7 @@ export class Attempt {
   #phase: 'starting' | 'running' | 'ending' | 'over' = 'starting';
   #end: AttemptEnd | ClosedError | undefined; // why it is no longer ours
   #cancelled: Cancelled | undefined;
-  #update: ProgressUpdate | undefined; // progress and a checkpoint that were not passed on yet
-  #passed = { progress: -Infinity, checkpoint: -Infinity }; // when each was last passed on
-  #passing = false; // a timer for it is set
+  readonly #updates: Updates;
   #timers = new Set<{ cancel(): void }>();
   #report: Promise<CompletedResponse> | undefined;
   #onReported: { resolve(answer: CompletedResponse): void; reject(error: Error): void } | undefined;
@@ -95,6 +92,7 @@ export class Attempt {
     this.number = envelope.attempt;
     this.envelope = envelope;
     this.#key = `${envelope.taskId}/${envelope.attempt}`;
+    this.#updates = new Updates(client.clock, (update) => hub.progress(this.#key, update));
     this.#strict = (options.lease ?? client.lease) === 'strict';
     if (this.#strict) checkOnRead(this.#over.signal, () => this.#look());
     this.#token = envelope.taskToken;
@@ -118,8 +116,7 @@ export class Attempt {
 
   /** The last progress that the previous attempt reported; undefined if there was none. */
   get lastProgress(): { progressPct: number; message: string } | undefined {
-    const { progressPct = null, message = null } = this.envelope.lastProgress ?? {};
-    return progressPct === null && message === null ? undefined : { progressPct: progressPct ?? 0, message: message ?? '' };
+    return lastProgressOf(this.envelope);
   }
 
   /** The last checkpoint of the task, whichever of the earlier attempts set it; undefined if there was none. */
@@ -137,9 +134,9 @@ export class Attempt {
    * yet, is sent with the next heartbeat, and never waits. It throws if pct is out of range, or the reason why the attempt is over.
    */
   progress(pct: number, message?: string): void {
-    if (!(pct >= 0 && pct <= 100)) throw new UsageError(`lubdub: progress ${pct} is not between 0 and 100`);
+    const update = progressOf(pct, message);
     this.#throwIfOver();
-    this.#passOn('progress', message === undefined ? { pct } : { pct, message: cutMessage(message) });
+    this.#updates.add(update);
   }
 
   /**
@@ -148,9 +145,9 @@ export class Attempt {
    * cannot be a checkpoint, or the reason why the attempt is over.
    */
   checkpoint(value: unknown): void {
-    const details = checkpointOf(value);
+    const update = detailsOf(value);
     this.#throwIfOver();
-    this.#passOn('checkpoint', { details });
+    this.#updates.add(update);
   }
 
   /**
@@ -205,6 +202,7 @@ export class Attempt {
   /** Waits for the answer to a completion, with which the attempt is over. */
   async #await(answer: Promise<CompletedResponse>, outcome: CompletedRequest['outcome'] = 'FAILED'): Promise<CompletedResponse> {
     this.#phase = 'ending';
+    this.#updates.close();
     try {
       const answered = await answer;
       this.#client.metrics.completed?.(outcome);
@@ -242,7 +240,7 @@ export class Attempt {
   /** @internal Sends nothing more about the attempt, which stays in its worker's inventory. */
   giveBack(): void {
     if (this.#phase === 'ending' || this.#phase === 'over') return;
-    if (this.#update && this.#phase === 'running') this.#pass();
+    this.#updates.flush();
     this.#hub.giveBack(this.#key);
     this.#startAbort.abort(new EndedError());
     this.#finish();
@@ -345,7 +343,7 @@ export class Attempt {
       limits: this.#limits(),
     };
     this.#hub.hold(hold, this.#holder ? { workerNumber: this.#holder.workerNumber } : { urls: this.#base.urls }, listener);
-    if (this.#update) this.#pass();
+    this.#updates.open();
     if (this.#strict) this.#lookLater();
   }
 
@@ -402,6 +400,7 @@ export class Attempt {
   #finish(): void {
     this.#phase = 'over';
     this.#unlink();
+    this.#updates.close();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
     this.#over.abort(new EndedError());
@@ -440,40 +439,13 @@ export class Attempt {
     this.#timers.add(timer);
   }
 
-  #passLater(ms: number): void {
-    this.#passing = true;
-    this.#after(ms, () => {
-      this.#passing = false;
-      if (this.#update && this.#phase === 'running') this.#pass();
-    });
-  }
-
-  /** Passes a report on, at once if its kind was not passed on recently: the handler may block the event loop afterwards. */
-  #passOn(kind: 'progress' | 'checkpoint', update: ProgressUpdate): void {
-    this.#update = { ...this.#update, ...update };
-    if (this.#phase === 'starting') return;
-    const since = this.#client.clock.now() - this.#passed[kind];
-    if (since >= passEvery) return this.#pass();
-    if (!this.#passing) this.#passLater(passEvery - since);
-  }
-
-  /** Passes progress and the checkpoint on to the heartbeats. */
-  #pass(): void {
-    const update = this.#update!;
-    const now = this.#client.clock.now();
-    this.#update = undefined;
-    if (update.pct !== undefined) this.#passed.progress = now;
-    if (update.details !== undefined) this.#passed.checkpoint = now;
-    this.#hub.progress(this.#key, update);
-  }
-
   #path(what: string): string {
     return `/v1/tasks/${seg(this.taskId)}/${what}`;
   }
 
   /** Sends the completion, unless the heartbeat thread reports it. */
   async #send(body: string, signal?: AbortSignal): Promise<CompletedResponse> {
-    const { update, reported } = await this.#hub.release(this.#key, this.#update);
+    const { update, reported } = await this.#hub.release(this.#key, this.#updates.close());
     if (reported) return this.#reported();
     const progress = update && beatOf({ attempt: this.number }, update);
     const call = { base: this.#base, token: this.#token, signal: signal ?? this.#holder?.over };

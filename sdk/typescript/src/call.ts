@@ -1,4 +1,4 @@
-import { link } from './abort.js';
+import { link, untilAborted } from './abort.js';
 import { backoff, type Clock, sleep } from './clock.js';
 import { checkSecret, type Endpoints } from './endpoints.js';
 import { AnswerError, ApiError, ClosedError, type ErrorFields, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
@@ -68,13 +68,18 @@ export class Caller {
       try {
         return await this.#try(call);
       } catch (error) {
-        if (n + 1 >= tries || !mayRepeat(call, error) || call.signal?.aborted) throw error;
-        const ended = link(this.closing, call.signal);
-        const slept = await sleep(this.set.clock, retryAfterOf(error) + backoff(n, maxPause), ended.signal);
-        ended.release();
-        if (!slept) throw error;
+        if (n + 1 >= tries || !mayRepeat(call, error)) throw error;
+        await this.pause(retryAfterOf(error) + backoff(n, maxPause), call.signal);
       }
     }
+  }
+
+  /** Waits for ms milliseconds; rejects with the reason if the signal or the client ends first. */
+  async pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const ended = link(this.closing, signal);
+    await sleep(this.set.clock, ms, ended.signal);
+    ended.release();
+    ended.signal.throwIfAborted();
   }
 
   /** Makes a call once, and a second time with a new token if the first was refused. */
@@ -82,8 +87,17 @@ export class Caller {
     return this.withToken(call, (token) => this.#send(call, token));
   }
 
+  /** Sends a call with its token, or the caller's. It ends with the call's signal and with the client, whatever it waits for. */
   async withToken<T>(call: Call, send: (token: string) => Promise<T>): Promise<T> {
-    if (this.closing.aborted) throw new ClosedError();
+    const ended = link(this.closing, call.signal);
+    try {
+      return await untilAborted(ended.signal, () => this.#authorized(call, send));
+    } finally {
+      ended.release();
+    }
+  }
+
+  async #authorized<T>(call: Call, send: (token: string) => Promise<T>): Promise<T> {
     const source = call.token === undefined && !call.open ? this.set.token : undefined;
     const token = call.token ?? (await source?.current()) ?? '';
     try {

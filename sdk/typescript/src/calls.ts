@@ -3,7 +3,7 @@ import { queryOf } from './query.js';
 
 /** The options of every call. */
 export interface CallOptions {
-  /** Cancels the call. */
+  /** Ends the call, with its retries and waits: it rejects with the signal's reason. The server may have applied it. */
   signal?: AbortSignal;
   /** Used instead of the client's own token. */
   token?: string;

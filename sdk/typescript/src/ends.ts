@@ -81,6 +81,11 @@ export class EndedError extends Error {
   }
 }
 
+/** Throws the reason of a signal if it means that nothing more is sent about the attempt. */
+export function throwIfOver({ aborted, reason }: AbortSignal): void {
+  if (aborted && !(reason instanceof Cancelled) && (reason instanceof AttemptEnd || reason instanceof EndedError)) throw reason;
+}
+
 const reasonDeadline = 'DEADLINE_EXCEEDED';
 
 /** The end that a refusal means; undefined: it does not end the attempt. */

@@ -32,15 +32,19 @@ export function itemOf(task: NewTask): CreateTasksItem & { queue: string } {
 
 /** Creates tasks in batches of bounded size, and yields one result for each, in order. */
 export async function* inBatches(
-  tasks: Iterable<NewTask> | AsyncIterable<NewTask>,
+  tasks: AsyncIterable<NewTask>,
   create: (items: CreateTasksItem[]) => Promise<EnqueuedTask[]>,
-  over: () => boolean,
+  ended: AbortSignal,
 ): AsyncGenerator<EnqueuedTask, void, undefined> {
   let batch: (CreateTasksItem | Error)[] = []; // an error is why a task cannot be sent
   let bytes = 0;
+  const failed = (items: CreateTasksItem[], error: Error) => {
+    ended.throwIfAborted();
+    return items.map(() => ({ error }));
+  };
   async function* send(): AsyncGenerator<EnqueuedTask, void, undefined> {
     const items = batch.filter((one) => !(one instanceof Error)) as CreateTasksItem[];
-    const results = items.length > 0 ? await create(items).catch((error: Error) => items.map(() => ({ error }))) : [];
+    const results = items.length > 0 ? await create(items).catch((error: Error) => failed(items, error)) : [];
     let n = 0;
     for (const one of batch) yield one instanceof Error ? { error: one } : results[n++]!;
     batch = [];
@@ -60,7 +64,6 @@ export async function* inBatches(
     batch.push(one);
     bytes += size;
     if (batch.length === maxTasks) yield* send();
-    if (batch.length === 0 && over()) return;
   }
   yield* send();
 }

@@ -106,34 +106,6 @@ export class ClosedError extends Error {
   }
 }
 
-/** An error in a form that another thread can receive. */
-export type ErrorCopy =
-  | { is: 'ApiError'; operation: string; status: number; fields: Partial<ErrorFields>; requestId: string; retryAfterMs: number }
-  | { is: 'UnansweredError' | 'AnswerError' | 'Error'; message: string; notSent?: boolean };
-
-export function copyOf(error: unknown): ErrorCopy {
-  if (error instanceof ApiError) {
-    const { operation, status, fields, requestId, retryAfterMs } = error;
-    return { is: 'ApiError', operation, status, fields, requestId, retryAfterMs };
-  }
-  const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof UnansweredError) return { is: 'UnansweredError', message, notSent: error.notSent };
-  return { is: error instanceof AnswerError ? 'AnswerError' : 'Error', message };
-}
-
-export function errorOf(copy: ErrorCopy): Error {
-  switch (copy.is) {
-    case 'ApiError':
-      return new ApiError(copy.operation, copy.status, copy.fields, copy.requestId, copy.retryAfterMs);
-    case 'UnansweredError':
-      return Object.assign(new UnansweredError('', '', copy.notSent ?? false), { message: copy.message });
-    case 'AnswerError':
-      return new AnswerError(copy.message);
-    case 'Error':
-      return new Error(copy.message);
-  }
-}
-
 /** Whether an error means that the worker is not registered, or may no longer act: it must register again. */
 export function isGone(error: unknown): boolean {
   return hasCode(error, 'worker_not_found', 'worker_offline') || (error instanceof ApiError && error.status === 401);

@@ -1,13 +1,13 @@
 import { type Call, type Caller, maxPause, operation } from './call.js';
-import { backoff, sleep } from './clock.js';
-import { link } from './abort.js';
+import { eachUntilAborted, link } from './abort.js';
+import { backoff } from './clock.js';
 import { AnswerError, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
 import { isObject } from './answers.js';
 import type { Answer } from './transport.js';
 import type { Event, EventGap } from './types.js';
 
 export interface EventsOptions {
-  /** Ends the stream. */
+  /** Ends the stream, which throws the signal's reason. */
   signal?: AbortSignal;
   /** Called when events are missing; the stream resumes after the gap. */
   onGap?: (gap: EventGap) => void;
@@ -43,39 +43,36 @@ export class EventStream implements AsyncIterable<Event> {
   }
 
   /**
-   * Yields events until the signal ends. Lost connections, server restarts and a slow reader are not errors: the stream reconnects where it
-   * was. A refusal is thrown.
+   * Yields events until the signal ends, whose reason is thrown. Lost connections, server restarts and a slow reader are not errors: the
+   * stream reconnects where it was. A refusal is thrown.
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
     const { signal } = this.#options;
-    for (let failures = 0; !signal?.aborted;) {
+    for (let failures = 0; ;) {
       let pause: number;
       try {
         for await (const event of this.#listen()) {
           failures = 0;
           yield event;
+          signal?.throwIfAborted(); // before what was already received
         }
         pause = this.#pause; // the server closed the stream and sent a reconnection time
       } catch (error) {
-        if (signal?.aborted) return;
         if (!mayRetry(error)) throw error;
         pause = retryAfterOf(error) + backoff(failures++, maxPause);
       }
-      const ended = link(this.#caller.closing, signal);
-      await sleep(this.#caller.set.clock, pause, ended.signal);
-      ended.release();
-      this.#caller.closing.throwIfAborted();
+      await this.#caller.pause(pause, signal);
     }
   }
 
   /** Opens the stream once and yields its events. */
   async *#listen(): AsyncGenerator<Event, void, undefined> {
-    const call = this.#call();
     const { clock } = this.#caller.set;
     const silence = new AbortController();
     const watch = () => clock.setTimeout(() => silence.abort(), quiet);
     let watching = watch();
     const ended = link(silence.signal, this.#caller.closing, this.#options.signal);
+    const call = this.#call(ended.signal);
     try {
       const lines = await this.#caller.withToken(call, (token) => this.#open(call, token, ended.signal));
       let message = new Message();
@@ -102,28 +99,28 @@ export class EventStream implements AsyncIterable<Event> {
     }
   }
 
-  #call(): Call {
+  /** The connection outlives the call that opens it: it ends with the stream. */
+  #call(signal: AbortSignal): Call {
     const query = new URLSearchParams(this.#query);
     const headers: Record<string, string> = { Accept: 'text/event-stream' };
     if (this.#cursor) {
       query.delete('after');
       headers['Last-Event-ID'] = this.#cursor;
     }
-    return { method: 'GET', path: '/v1/events', query, headers };
+    return { method: 'GET', path: '/v1/events', query, headers, lasting: true, signal };
   }
 
-  /** The connection outlives the call that opens it: it ends with the stream. */
   async #open(call: Call, token: string, ended: AbortSignal): Promise<AsyncIterable<string>> {
-    const res = await this.#caller.request({ ...call, lasting: true, signal: ended }, token, ended, (answer) => answer);
-    return linesOf(operation(call), res);
+    const res = await this.#caller.request(call, token, ended, (answer) => answer);
+    return linesOf(operation(call), res, ended);
   }
 }
 
-async function* linesOf(op: string, res: Answer): AsyncGenerator<string, void, undefined> {
+async function* linesOf(op: string, res: Answer, ended: AbortSignal): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder();
   let rest = '';
   try {
-    for await (const part of res.body ?? []) {
+    for await (const part of eachUntilAborted(res.body ?? [], ended)) {
       rest += decoder.decode(part, { stream: true });
       const lines = rest.split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop() ?? '';

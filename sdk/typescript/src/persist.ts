@@ -1,6 +1,5 @@
-import { link } from './abort.js';
 import { type Call, type Caller, maxPause, operation, seg } from './call.js';
-import { backoff, elapsed, firstPause, type Moment, read, sleep } from './clock.js';
+import { backoff, elapsed, firstPause, type Moment, read } from './clock.js';
 import { endOfError } from './ends.js';
 import { ApiError, mayRetry, retryAfterOf, UnansweredError } from './errors.js';
 import type { CompletedResponse } from './types.js';
@@ -68,10 +67,7 @@ export async function persist(caller: Caller, given: Call, { onSent, expires, ot
       if (until && elapsed(until.at, read(clock)) + pause > until.inMs) {
         throw new UnansweredError(operation(call), 'abandoned, since its token has expired', false, error);
       }
-      const ended = link(caller.closing, call.signal);
-      const slept = await sleep(clock, pause, ended.signal);
-      ended.release();
-      if (!slept) throw error;
+      await caller.pause(pause, call.signal);
     }
   }
 }

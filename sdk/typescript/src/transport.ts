@@ -36,6 +36,9 @@ export interface Connecting {
 /** The limit of an answer, in bytes. */
 const maxAnswer = 64 << 20;
 
+/** The options of a connection, with the signal of the request that it is for, which Node does not pass to the agent. */
+type ConnectionOptions = https.RequestOptions & { gone?: AbortSignal };
+
 /** Returns a transport with its own connection pool. */
 export function nodeTransport(connecting: Connecting): { fetch: Fetch; close(): void } {
   const proxy = connecting.proxy ? new URL(connecting.proxy) : undefined;
@@ -47,13 +50,14 @@ export function nodeTransport(connecting: Connecting): { fetch: Fetch; close(): 
       const url = new URL(address);
       const around = !proxy || isLoopback(url.hostname);
       const isSecure = url.protocol === 'https:';
-      const options: https.RequestOptions = { method: init.method, headers: init.headers, signal: init.signal };
+      const { method, headers, signal } = init;
+      const options: ConnectionOptions = { method, headers, signal, gone: signal };
       if (isSecure) options.agent = around ? direct : secure;
       else options.agent = plain;
       let req: http.ClientRequest;
       if (!isSecure && !around) {
-        const headers = { ...init.headers, Host: url.host, ...proxyHeaders(proxy) };
-        req = http.request({ ...options, headers, host: bare(proxy.hostname), port: proxy.port || 80, path: address });
+        const withHost = { ...headers, Host: url.host, ...proxyHeaders(proxy) };
+        req = http.request({ ...options, headers: withHost, host: bare(proxy.hostname), port: proxy.port || 80, path: address });
       } else {
         req = (isSecure ? https : http).request(url, options);
       }
@@ -98,7 +102,7 @@ class TunnelAgent extends https.Agent {
     this.#ca = ca;
   }
 
-  override createConnection(options: https.RequestOptions, callback?: (err: Error | null, stream: Duplex) => void): undefined {
+  override createConnection(options: ConnectionOptions, callback?: (err: Error | null, stream: Duplex) => void): undefined {
     const host = String(options.host);
     const target = `${host.includes(':') ? `[${host}]` : host}:${options.port ?? 443}`;
     const connect = (this.#proxy.protocol === 'https:' ? https : http).request({
@@ -108,6 +112,7 @@ class TunnelAgent extends https.Agent {
       path: target,
       headers: { Host: target, ...proxyHeaders(this.#proxy) },
       agent: false,
+      signal: options.gone,
     });
     const fail = (err: Error) => callback?.(err, undefined as unknown as Duplex);
     connect.once('error', fail);

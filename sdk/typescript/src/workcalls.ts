@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { link } from './abort.js';
+import { eachUntilAborted, link } from './abort.js';
 import { maxPause, seg } from './call.js';
-import { backoff, sleep } from './clock.js';
+import { backoff } from './clock.js';
 import { type CallOptions, ControlCalls } from './calls.js';
 import { AnswerError, ApiError, type ErrorFields, mayRetry, retryAfterOf } from './errors.js';
 import { type EnqueuedTask, inBatches, itemOf, type NewTask } from './enqueue.js';
@@ -108,27 +108,24 @@ export abstract class WorkCalls extends ControlCalls {
     const keyed = tasks.map((task) => ({ ...task, idempotencyKey: task.idempotencyKey || randomUUID() }));
     const created: CreatedTask[] = [];
     const headers = this.#trace(tasks);
-    const { tries, clock } = this.caller.set;
-    for (let n = 0, left = keyed.map((_, i) => i); ; n++) {
+    const { tries } = this.caller.set;
+    for (let n = 0, pause = 0, left = keyed.map((_, i) => i); ; n++) {
       let results: Record<string, unknown>[];
       try {
+        if (n > 0) await this.caller.pause(pause, options?.signal);
         results = await this.#createBatch(
           left.map((i) => keyed[i]!),
           headers,
           options,
         );
       } catch (error) {
-        if (n === 0) throw error;
+        if (n === 0 || options?.signal?.aborted) throw error;
         return created; // the results of the others must not be lost
       }
       left.forEach((i, at) => (created[i] = readResult(results[at]!, Boolean(tasks[i]!.queue))));
       left = left.filter((i) => mayRetry(created[i]!.error));
       if (left.length === 0 || n + 1 >= tries) return created;
-      const retryAfter = Math.max(...left.map((i) => retryAfterOf(created[i]!.error)));
-      const ended = link(this.caller.closing, options?.signal);
-      const slept = await sleep(clock, retryAfter + backoff(n, maxPause), ended.signal);
-      ended.release();
-      if (!slept) return created;
+      pause = Math.max(...left.map((i) => retryAfterOf(created[i]!.error))) + backoff(n, maxPause);
     }
   }
 
@@ -151,13 +148,21 @@ export abstract class WorkCalls extends ControlCalls {
   /**
    * Creates any number of tasks, in batches of at most 1,000, and yields one result for each, in order: the task, or the error, as with
    * enqueue. Nothing is created until the results are read. A batch is sent when it is full or the tasks end; what remains of it when the loop
-   * ends early has been created too. Tasks that are answered 503 or 429 are created again as by createTasks. Once the signal or the client has
-   * ended, the loop ends after the batch that was under way.
+   * ends early has been created too. Tasks that are answered 503 or 429 are created again as by createTasks. When the signal ends, its
+   * reason is thrown after the results of the last answered batch; of the batch that was under way, any part may have been created.
    */
-  enqueueMany(tasks: Iterable<NewTask> | AsyncIterable<NewTask>, options?: CallOptions): AsyncGenerator<EnqueuedTask, void, undefined> {
+  async *enqueueMany(
+    tasks: Iterable<NewTask> | AsyncIterable<NewTask>,
+    options?: CallOptions,
+  ): AsyncGenerator<EnqueuedTask, void, undefined> {
     const create = async (items: CreateTasksItem[]): Promise<EnqueuedTask[]> =>
       (await this.createTasks(items, options)).map(({ task, error }) => (task ? { task } : { error: error ?? new AnswerError(noTask) }));
-    return inBatches(tasks, create, () => this.caller.closing.aborted || Boolean(options?.signal?.aborted));
+    const ended = link(this.caller.closing, options?.signal);
+    try {
+      yield* inBatches(eachUntilAborted(tasks, ended.signal), create, ended.signal);
+    } finally {
+      ended.release();
+    }
   }
 
   async #createBatch(

@@ -35,7 +35,7 @@ test('a handler that blocks the event loop beyond its time is reported as TIMEOU
   const { server, work, beats, close } = await sockets();
   t.after(close);
   const worker = work({ concurrency: 2, taskTimeoutMs: 300, softStopMs: 300, hardStopMs: 600 }, true);
-  server.enqueue({ type: 'block', taskId: 'endless', cancelGracePeriodMs: 1 });
+  server.enqueue({ type: 'block', taskId: 'endless', cancelGracePeriodMs: 1, retry: { maxAttempts: 1 } });
   await until(() => worker.lines.includes('blocked endless') && server.count('/v1/queues/default/claim') === 2);
   server.enqueue({ type: 'block', taskId: 'waits' });
   await until(() => server.isOver('endless'));

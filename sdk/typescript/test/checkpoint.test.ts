@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Client, EndedError, Snooze, UnfinishedError, UsageError, Worker } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
-import { gate, site, untilEnded } from './site.js';
+import { gate, once, site, untilEnded } from './site.js';
 
 const times = { heartbeatIntervalMs: 10_000, heartbeatTimeoutMs: 30_000 };
 const unavailable = { status: 503, body: { error: 'store_unavailable', message: 'no' } };
@@ -142,7 +142,7 @@ test('what was not sent when a handler ends goes before the completion, however 
     if (task.attempt === 1) throw new Snooze(1000);
     throw new Error('no');
   });
-  const id = s.server.enqueue({ type: 'work' });
+  const id = s.server.enqueue({ type: 'work', ...once });
   await s.server.until('it has failed', () => s.server.isOver(id));
   const { state, progressPct, details: last } = s.server.task(id);
   assert.deepEqual([state, progressPct, last], ['FAILED', 50, 2]);
@@ -163,7 +163,7 @@ test('a checkpoint resets the watchdog, which reports a stuck task after its che
     },
     { watchdogMs: 3000 },
   );
-  const id = s.server.enqueue({ type: 'work' });
+  const id = s.server.enqueue({ type: 'work', ...once });
   await s.server.until('it is reported', () => s.server.isOver(id));
   assert.ok(s.server.count(`/v1/tasks/${id}/heartbeat`) === 1, 'before a heartbeat of the worker was due');
   const { error, details: last } = s.server.task(id);

@@ -50,6 +50,15 @@ for (const [path, operations] of Object.entries(contract.paths)) {
       assert.match(one.headers['User-Agent']!, /^lubdub-typescript\/\d/);
       assert.equal(one.redirect, 'manual');
       assert.equal(one.headers['Content-Type'], one.body === undefined ? undefined : 'application/json');
+      // Its options are the last argument: wherever the call expects them, an ended signal ends it, and nothing is sent.
+      const signal = AbortSignal.abort(new Error('enough'));
+      const ends = async (...before: unknown[]) => {
+        const count = seen.length;
+        const error = await call.call(client, ...before, { signal }).catch((reason: unknown) => reason);
+        return error === signal.reason && seen.length === count;
+      };
+      const all = [...ids, ...rest];
+      assert.ok((await ends(...all)) || (await ends(...all, undefined)) || (await ends(...ids)), 'it takes no signal');
       client.close();
     });
   }

@@ -16,7 +16,7 @@ import {
   UsageError,
 } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
-import { site, untilEnded } from './site.js';
+import { once, site, untilEnded } from './site.js';
 
 function completions(server: FakeServer): CompletedRequest[] {
   return server.requests.filter((r) => r.path.endsWith('/completed')).map((r) => JSON.parse(r.body) as CompletedRequest);
@@ -25,7 +25,7 @@ function completions(server: FakeServer): CompletedRequest[] {
 /** Lets a worker run a task once, and returns the task, its completion without the usual fields, and the lines of the log. */
 async function runOnce(handler: Handler, before: (s: Awaited<ReturnType<typeof site>>, id: string) => unknown = () => {}) {
   const s = await site(handler, { taskTimeoutMs: 40_000 });
-  const id = s.server.enqueue({ type: 'work' });
+  const id = s.server.enqueue({ type: 'work', ...once });
   await before(s, id);
   await s.server.until('it is completed', () => completions(s.server).length === 1 && s.worker.activeCount === 0);
   const { attempt: _, workerId: _w, completedAt: _c, ...sent } = completions(s.server)[0]!;

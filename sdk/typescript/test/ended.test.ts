@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Cancelled, type EndedAttempt, type Handler, permanent, Snooze, type WorkerOptions } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
-import { site, untilEnded } from './site.js';
+import { once, site, untilEnded } from './site.js';
 
 /** A worker whose ended attempts are kept. */
 async function begin(handler: (server: FakeServer) => Handler, options: WorkerOptions = {}) {
@@ -194,7 +194,7 @@ test('an attempt that is lost, and whose handler does not return before the work
 
 test('a handler that does not return in time fails while it runs, once', async () => {
   const s = await begin((server) => () => after(server, 100_000), { taskTimeoutMs: 10_000 });
-  s.server.enqueue({ type: 'work', cancelGracePeriodMs: 2000 });
+  s.server.enqueue({ type: 'work', cancelGracePeriodMs: 2000, ...once });
   await s.sees(1);
   assert.equal(s.worker.activeCount, 1);
   await s.server.clock.advance(100_000);
@@ -245,7 +245,7 @@ test('each failure and the begin of each further attempt is one line of the log,
     if (task.attempt === 1) throw new Snooze(1000);
     throw new Error('no');
   });
-  for (const taskId of ['bigint', 'snoozed']) s.server.enqueue({ type: 'work', taskId });
+  for (const taskId of ['bigint', 'snoozed']) s.server.enqueue({ type: 'work', taskId, ...once });
   await s.sees(3);
   const notJson = 'lubdub: the output is not JSON: Do not know how to serialize a BigInt';
   assert.deepEqual(

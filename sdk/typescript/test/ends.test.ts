@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Cancelled, categorize, LeaseEnded, Stuck, Superseded, type Task, TaskTimeout } from 'lubdub';
-import { gate, site, untilEnded } from './site.js';
+import { gate, once, site, untilEnded } from './site.js';
 
 test('a cancel, a newer attempt and a loss reach the handler, and lost attempts are in no later heartbeat', async () => {
   const hold = gate();
@@ -58,8 +58,8 @@ test('a task that takes too long, and one that reports nothing, fail as TIMEOUT'
     },
     { taskTimeoutMs: 40_000, concurrency: 2 },
   );
-  s.server.enqueue({ type: 'work', taskId: 'slow' });
-  s.server.enqueue({ type: 'work', taskId: 'deaf', cancelGracePeriodMs: 5000 });
+  s.server.enqueue({ type: 'work', taskId: 'slow', ...once });
+  s.server.enqueue({ type: 'work', taskId: 'deaf', cancelGracePeriodMs: 5000, ...once });
   await s.server.until('both are over', () => s.server.isOver('slow') && s.server.isOver('deaf'));
   assert.ok(reasons.every((r) => r instanceof TaskTimeout));
   for (const id of ['slow', 'deaf']) assert.equal(s.server.task(id).error!.category, 'TIMEOUT');
@@ -80,7 +80,7 @@ test('a task that takes too long, and one that reports nothing, fail as TIMEOUT'
     { watchdogMs: 8000 },
   );
   w.server.enqueue({ type: 'work', taskId: 'moving' });
-  w.server.enqueue({ type: 'work', taskId: 'stuck' });
+  w.server.enqueue({ type: 'work', taskId: 'stuck', ...once });
   await w.server.until('both are over', () => w.server.isOver('moving') && w.server.isOver('stuck'));
   assert.equal(w.server.task('moving').state, 'SUCCEEDED');
   const { error } = w.server.task('stuck');
@@ -97,7 +97,7 @@ test('a handler that throws stops no other, and errors and outputs are reported 
     if (task.id === 'circle') return 1n;
     return hold.opened;
   });
-  for (const taskId of ['bug', 'data', 'circle', 'good']) s.server.enqueue({ type: 'work', taskId });
+  for (const taskId of ['bug', 'data', 'circle', 'good']) s.server.enqueue({ type: 'work', taskId, ...once });
   await s.server.until('three are over', () => ['bug', 'data', 'circle'].every((id) => s.server.isOver(id)));
   assert.deepEqual(
     ['bug', 'data', 'circle'].map((id) => s.server.task(id).error!.category),

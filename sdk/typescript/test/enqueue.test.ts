@@ -135,10 +135,13 @@ test('what was created stays known if the rest is refused, and the loop ends wit
     found.push(task?.taskId ?? (hasCode(error, 'store_unavailable') && 503));
   assert.deepEqual(found, ['0', 503, '2']);
   let n = 0;
-  for await (const _ of client.enqueueMany(changing(5000), { signal: enough.signal })) {
-    enough.abort();
-    n++;
-  }
+  const created = async () => {
+    for await (const _ of client.enqueueMany(changing(5000), { signal: enough.signal })) {
+      enough.abort(new Error('enough'));
+      n++;
+    }
+  };
+  await assert.rejects(created, /enough/);
   assert.equal(n, 1000);
 });
 

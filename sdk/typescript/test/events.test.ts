@@ -67,7 +67,7 @@ test('a final error ends the events, and so does their signal', async () => {
       res.writeHead(400);
       return void res.end('{"error":"invalid_cursor","message":"no"}');
     }
-    begin(res).write(event('c1'));
+    begin(res).write(event('c1') + event('c2')); // c2 is not read
   });
   await assert.rejects(
     async () => {
@@ -76,9 +76,12 @@ test('a final error ends the events, and so does their signal', async () => {
     (e) => hasCode(e, 'invalid_cursor'),
   );
   const enough = new AbortController();
-  for await (const one of client.events({}, { signal: enough.signal })) {
-    assert.equal(one.id, 'c1');
-    enough.abort();
-  }
+  const listened = async () => {
+    for await (const one of client.events({}, { signal: enough.signal })) {
+      assert.equal(one.id, 'c1');
+      enough.abort(new Error('enough'));
+    }
+  };
+  await assert.rejects(listened, /enough/);
   close();
 });

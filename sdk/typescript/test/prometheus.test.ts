@@ -3,7 +3,7 @@ import test from 'node:test';
 import { Snooze } from 'lubdub';
 import { prometheusMetrics } from 'lubdub/prometheus';
 import { register, Registry } from 'prom-client';
-import { site } from './site.js';
+import { once, site } from './site.js';
 
 test('the metrics of a worker appear in the exposition of the registry', async () => {
   const registry = new Registry();
@@ -20,7 +20,7 @@ test('the metrics of a worker appear in the exposition of the registry', async (
     if (r.path.endsWith('/heartbeat')) await new Promise<void>((resolve) => void s.server.clock.setTimeout(resolve, 200));
     return undefined;
   });
-  for (const taskId of ['snoozed', 'fine', 'bad']) s.server.enqueue({ type: 'work', taskId });
+  for (const taskId of ['snoozed', 'fine', 'bad']) s.server.enqueue({ type: 'work', taskId, ...once });
   await s.server.until('all are over', () => ['snoozed', 'fine', 'bad'].every((id) => s.server.isOver(id)));
   const last = s.server.enqueue({ type: 'work' });
   await s.server.until('it is at work', () => s.server.task(last).state === 'RUNNING');

@@ -1,7 +1,10 @@
-import { Client, type ClientOptions, type Handler, Worker, type WorkerOptions } from 'lubdub';
+import { Client, type ClientOptions, type Handler, type Middleware, Worker, type WorkerOptions } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 
-export async function site(handler: Handler, options: WorkerOptions = {}, more: ClientOptions = {}) {
+/** Fields of a task that its first failure ends. */
+export const once = { retry: { maxAttempts: 1 } };
+
+export async function site(handler: Handler | URL, options: WorkerOptions = {}, more: ClientOptions = {}, middleware: Middleware[] = []) {
   const server = new FakeServer();
   const lines: string[] = [];
   const logged: Record<string, unknown>[] = []; // the same with their fields
@@ -14,7 +17,7 @@ export async function site(handler: Handler, options: WorkerOptions = {}, more: 
   const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
   const client = options.client ?? new Client(server.url, { ...server.options(), logger, ...more });
   const worker = new Worker('default', { client, logger, ...options });
-  worker.handle('work', handler);
+  worker.use(...middleware).handle('work', handler);
   const running = worker.run();
   const over = running.then(
     () => undefined,

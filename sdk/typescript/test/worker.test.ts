@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Client, currentTask, Failure, UsageError, Worker } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
-import { gate, site, untilEnded } from './site.js';
+import { gate, once, site, untilEnded } from './site.js';
 
 test('a worker registers, claims, runs and completes tasks, sends heartbeats, and deregisters', async () => {
   const hold = gate();
@@ -216,8 +216,8 @@ test("a task's own run timeout replaces the default limit, and not one that the 
         }),
       { taskTimeoutMs },
     );
-    const own = s.server.enqueue({ type: 'work', runTimeoutMs: 1_000_000 });
-    const none = s.server.enqueue({ type: 'work' });
+    const own = s.server.enqueue({ type: 'work', runTimeoutMs: 1_000_000, ...once });
+    const none = s.server.enqueue({ type: 'work', ...once });
     await s.server.until('both are over', () => s.server.isOver(own) && s.server.isOver(none));
     assert.deepEqual([s.server.task(own).state, s.server.task(none).state], [state, 'FAILED']);
     await s.stop();
@@ -282,7 +282,7 @@ test('a failure logs one line, and so do the beginning and the end of an outage'
       ? { status: 200, body: { acknowledged: true, finalState: 'FAILED', willRetry: true, nextAttempt: 2, serverTime: '' } }
       : undefined,
   );
-  for (const taskId of ['fine', 'bad', 'again']) server.enqueue({ type: 'work', taskId });
+  for (const taskId of ['fine', 'bad', 'again']) server.enqueue({ type: 'work', taskId, ...once });
   await server.until('they are over', () => server.isOver('bad') && server.isOver('fine') && worker.activeCount === 0);
   assert.deepEqual(written.filter((line) => /fine|bad|again/.test(line)).sort(), [
     'error: A task failed and will not be retried taskId="bad" type="work" attempt=1 error="bad is broken"',

@@ -1,7 +1,8 @@
 import { link } from '../abort.js';
 import { type Caller, maxPause, seg } from '../call.js';
 import { backoff, sleep } from '../clock.js';
-import { copyOf, isGone, mayRetry, retryAfterOf } from '../errors.js';
+import { copyOf } from '../copies.js';
+import { isGone, mayRetry, retryAfterOf } from '../errors.js';
 import type { Outage } from '../outage.js';
 import { envelopesOf, isObject } from '../answers.js';
 import type { Claimed, ClaimCommand, Emit, Session } from './messages.js';

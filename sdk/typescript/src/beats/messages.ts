@@ -1,5 +1,6 @@
 import type { Moment } from '../clock.js';
-import type { ErrorCopy, ErrorFields } from '../errors.js';
+import type { ErrorCopy } from '../copies.js';
+import type { ErrorFields } from '../errors.js';
 import type { Level } from '../metrics.js';
 import type { Expiry } from '../persist.js';
 import type { ClaimRequest, CompletedResponse, TaskEnvelope } from '../types.js';

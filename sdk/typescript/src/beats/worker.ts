@@ -1,7 +1,8 @@
 import { type Caller, seg } from '../call.js';
 import { backoff, type Moment, read, spread, type Timer } from '../clock.js';
 import { Endpoints } from '../endpoints.js';
-import { ApiError, copyOf, errorOf, isGone, isHeld, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
+import { copyOf, errorOf } from '../copies.js';
+import { ApiError, isGone, isHeld, mayRetry, retryAfterOf, UnansweredError } from '../errors.js';
 import { completionOf, textOf } from '../failure.js';
 import { sendCompletion } from '../persist.js';
 import type { Outage } from '../outage.js';

@@ -10,7 +10,16 @@ import type {
   WorkerHeartbeatRequest,
 } from '../types.js';
 import type { HandClock } from './hand.js';
-import { type Completion, type FakeRequest, isOver, Refusal, type TaskRecord, timeoutOf, type WorkerRecord } from './state.js';
+import {
+  type Completion,
+  type FakeRequest,
+  isOver,
+  Refusal,
+  retryDelayOf,
+  type TaskRecord,
+  timeoutOf,
+  type WorkerRecord,
+} from './state.js';
 
 /** The allowed fields of bodies; others are refused, so that a test notices them. */
 const known: Record<string, string[]> = {
@@ -114,6 +123,7 @@ export class Routes {
       phase: undefined,
       partial: undefined,
       lost: 0,
+      failures: 0,
       lastBeat: 0,
       readyAt: 0,
       dispatchedAt: 0,
@@ -225,20 +235,25 @@ export class Routes {
     this.offline(worker, 'DEREGISTERED');
   }
 
-  /** Ends attempts and workers that have reached their timeout. */
-  sweep(): void {
-    const now = this.#clock.now();
+  /** Ends attempts and workers that have reached their timeout. Returns when the next one does, if nothing is received until then. */
+  sweep(): number {
+    let next = Infinity;
+    const isDue = (at: number) => {
+      if (at <= this.#clock.now()) return true;
+      next = Math.min(next, at);
+      return false;
+    };
     for (const worker of this.workers.values()) {
-      if (worker.status !== 'OFFLINE' && now - worker.lastBeat >= this.#timeoutMs) this.offline(worker, 'HEARTBEAT_TIMEOUT');
+      if (worker.status !== 'OFFLINE' && isDue(worker.lastBeat + this.#timeoutMs)) this.offline(worker, 'HEARTBEAT_TIMEOUT');
     }
     for (const task of this.#tasks.values()) {
       if (task.state !== 'RUNNING') continue;
       const timeout = timeoutOf(task);
-      if (timeout > 0 && now - task.lastBeat > timeout) this.#lose(task, 'HEARTBEAT_TIMEOUT');
-      else if (task.notifiedAt !== undefined && now - task.notifiedAt > (task.request.cancelGracePeriodMs ?? 30_000)) {
-        this.finish(task, 'FAILED', 'CANCEL_TIMEOUT');
-      }
+      const graceMs = task.request.cancelGracePeriodMs ?? 30_000;
+      if (timeout > 0 && isDue(task.lastBeat + timeout + 1)) this.#lose(task, 'HEARTBEAT_TIMEOUT');
+      else if (task.notifiedAt !== undefined && isDue(task.notifiedAt + graceMs + 1)) this.finish(task, 'FAILED', 'CANCEL_TIMEOUT');
     }
+    return next;
   }
 
   /** Excludes time during which the server was down from silences. */
@@ -275,7 +290,8 @@ export class Routes {
       throw new Refusal(409, 'attempt_mismatch', 'a newer attempt has begun', fields);
     }
     const { state, reason } = task;
-    if (state === 'QUEUED' && reason === 'SNOOZED') throw new Refusal(409, 'task_already_terminal', 'the attempt is over', { state });
+    if (state === 'QUEUED' && ['SNOOZED', 'WORKER_REPORTED'].includes(reason))
+      throw new Refusal(409, 'task_already_terminal', 'the attempt is over', { state });
     if (reason && (isOver(task) || state === 'QUEUED')) {
       throw new Refusal(gone, gone === 410 ? 'task_expired' : 'task_already_terminal', 'the attempt was ended', { state, reason });
     }
@@ -341,6 +357,14 @@ export class Routes {
     }
     task.output = body.output;
     task.error = body.error ?? undefined;
+    if (outcome === 'FAILED') {
+      task.failures++;
+      const delay = retryDelayOf(task, body.error!);
+      if (delay !== undefined) {
+        this.queueUp(task, delay).reason = 'WORKER_REPORTED';
+        return Object.assign(answer, { willRetry: true, nextAttempt: task.attempt + 1 });
+      }
+    }
     task.phase = body.cancelledDuringPhase ?? undefined;
     task.partial = body.partialProgress;
     this.finish(task, snoozed ? 'CANCELLED' : outcome, '');

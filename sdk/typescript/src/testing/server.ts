@@ -1,6 +1,7 @@
 import type { ClientOptions } from '../client.js';
 import type { Answer, RequestInit } from '../transport.js';
 import type { CreateTaskRequest, TaskEnvelope } from '../types.js';
+import { untilAborted } from '../abort.js';
 import { HandClock } from './hand.js';
 import { identityOf, Routes } from './routes.js';
 import { type FakeRequest, type FakeTask, type FakeWorker, isOver, Refusal } from './state.js';
@@ -32,6 +33,7 @@ export class FakeServer {
   readonly #routes: Routes;
   #down: (() => Answer) | undefined;
   #downSince = 0;
+  #sweeps = false; // a timer for the next timeout is set
   #intercept: Interceptor | undefined;
   #lose: ((request: FakeRequest) => boolean) | undefined;
 
@@ -151,6 +153,7 @@ export class FakeServer {
     if (!this.#down) return;
     this.#down = undefined;
     this.#routes.credit(this.clock.now() - this.#downSince);
+    this.#sweep();
   }
 
   /** Lets f answer before the server does, if it returns a value, now or later; undefined removes it. */
@@ -187,8 +190,17 @@ export class FakeServer {
     this.#down = how;
   }
 
+  /** Applies the timeouts, now and when the next one is reached, since no request may arrive then. */
   #sweep(): void {
-    if (!this.#down) this.#routes.sweep();
+    if (this.#down) return;
+    const next = this.#routes.sweep();
+    if (this.#sweeps || next === Infinity) return;
+    this.#sweeps = true;
+    const sweep = () => {
+      this.#sweeps = false;
+      this.#sweep();
+    };
+    this.clock.setTimeout(sweep, next - this.clock.now());
   }
 
   async #answer(address: string, init: RequestInit): Promise<Answer> {
@@ -204,7 +216,7 @@ export class FakeServer {
     await Promise.resolve();
     init.signal.throwIfAborted();
     if (this.#down) return this.#down();
-    const instead = await untilAborted(this.#intercept?.(request), init.signal);
+    const instead = await untilAborted(init.signal, () => this.#intercept?.(request));
     if (instead) {
       request.status = instead.status;
       return reply(instead.status, instead.body, instead.headers);
@@ -241,12 +253,4 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
     text: () => Promise.resolve(JSON.stringify(body)),
     body: null,
   };
-}
-
-/** The outcome of a promise, or the reason of the signal if that ends first. */
-function untilAborted<T>(promise: T | Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    Promise.resolve(promise).then(resolve, reject);
-  });
 }

@@ -21,6 +21,8 @@ export interface FakeTask {
   partial: unknown;
   /** How many attempts were taken from workers. */
   lost: number;
+  /** How many attempts have failed. */
+  failures: number;
 }
 
 /** The state of a worker. */
@@ -86,6 +88,19 @@ export class Refusal extends Error {
 
 export function isOver(task: TaskRecord): boolean {
   return ['SUCCEEDED', 'FAILED', 'CANCELLED'].includes(task.state);
+}
+
+/** Whether a failure of this kind is worth another attempt, unless its error states it. */
+const retryable = ['USER_CODE', 'INFRASTRUCTURE', 'TIMEOUT'];
+
+/** The delay of the next attempt after a failure, in ms; undefined: no attempt follows. */
+export function retryDelayOf(task: TaskRecord, error: TaskError): number | undefined {
+  const { queue, retry } = task.request;
+  const { maxAttempts, initialBackoffMs, multiplier, maxBackoffMs } = retry ?? {};
+  if (!queue || task.cancelRequested || !(error.retryable ?? retryable.includes(error.category))) return undefined;
+  if (task.failures >= (maxAttempts ?? 3)) return undefined;
+  const backoff = (initialBackoffMs ?? 1000) * (multiplier ?? 2) ** (task.failures + task.lost - 1);
+  return error.retryAfterMs ?? Math.min(backoff, maxBackoffMs ?? 60_000);
 }
 
 /** The heartbeat timeout of an attempt; 0: its worker's applies. */

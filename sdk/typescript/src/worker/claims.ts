@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { maxPause } from '../call.js';
 import { backoff, type Clock, sleep } from '../clock.js';
-import { errorOf, hasCode, isHeld } from '../errors.js';
+import { errorOf } from '../copies.js';
+import { hasCode, isHeld } from '../errors.js';
 import { textOf } from '../failure.js';
 import type { Claimed, ClaimCommand, Session } from '../beats/messages.js';
 import type { TaskEnvelope } from '../types.js';

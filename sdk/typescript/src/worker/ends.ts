@@ -1,3 +1,6 @@
+import { Cancelled } from '../ends.js';
+import { categorize, Failure, Snooze, textOf } from '../failure.js';
+
 /** Further reasons why a handler's signal ends. The attempt is still ours, and an error that the handler throws is sent. */
 export abstract class WorkerEnd extends Error {}
 
@@ -44,4 +47,11 @@ export class UnfinishedError extends Error {
     super(`lubdub: ${taskIds.length} tasks were not finished and were returned to the queue: ${taskIds.join(', ')}`, { cause });
     this.taskIds = taskIds;
   }
+}
+
+/** The failure to report for an error that a handler threw, whose signal may have ended for a reason. */
+export function explain(error: unknown, reason: unknown): unknown {
+  if (error instanceof Failure || error instanceof Snooze || error instanceof Cancelled) return error;
+  if (!(reason instanceof TaskTimeout)) return error;
+  return categorize('TIMEOUT', error === reason ? reason : new Error(`${reason.message}: ${textOf(error)}`, { cause: error }));
 }

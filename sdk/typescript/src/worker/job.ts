@@ -2,12 +2,12 @@ import type { Attempt, Holder } from '../attempt.js';
 import type { Client } from '../client.js';
 import type { Lease } from '../context.js';
 import { sleep } from '../clock.js';
-import { type AttemptEnd, Cancelled } from '../ends.js';
+import type { AttemptEnd } from '../ends.js';
 import { mayRetry } from '../errors.js';
-import { categorize, Failure, OutputError, permanent, Snooze, textOf } from '../failure.js';
+import { OutputError, permanent, textOf } from '../failure.js';
 import type { EndedAttempt, Logger } from '../metrics.js';
 import type { CompletedResponse, TaskEnvelope } from '../types.js';
-import { Stopping, TaskTimeout } from './ends.js';
+import { explain, Stopping } from './ends.js';
 import { type Handler, Task, tasks } from './task.js';
 
 /** The parts of a worker that a job uses. */
@@ -17,7 +17,8 @@ export interface JobWorker {
   holder: Omit<Holder, 'limits' | 'onReport' | 'onLost'>;
   lease: Lease | undefined;
   limits: Holder['limits'];
-  handlerOf(type: string): Handler | undefined;
+  /** The handler of a type, in its middleware; throws if it has no handler. */
+  handlerOf(type: string): Handler;
   handles(type: string): boolean;
   drainBy(): Date | undefined;
   ended(finalState: string): void;
@@ -126,10 +127,10 @@ export class Job {
     let complete: () => Promise<CompletedResponse>;
     let failure: unknown;
     try {
-      const output = await tasks.run(task, async () => this.#handler(task)(task, attempt.signal));
+      const output = await tasks.run(task, async () => this.#worker.handlerOf(task.type)(task, attempt.signal));
       complete = () => attempt.done(output);
     } catch (error) {
-      failure = this.#explain(attempt, error);
+      failure = explain(error, attempt.signal.reason);
       complete = () => attempt.fail(failure);
     }
     this.#returnedAt = this.#worker.client.clock.now();
@@ -137,25 +138,6 @@ export class Job {
     if (this.#givenBack) return;
     if (failure !== undefined && !this.#settling && attempt.signal.reason instanceof Stopping) return this.giveBack();
     await this.#settle(complete, failure);
-  }
-
-  #handler(task: Task): Handler {
-    const handler = this.#worker.handlerOf(task.type);
-    if (handler) return handler;
-    if (task.type) throw new Failure(`this worker has no handler for tasks of type "${task.type}"`, { category: 'CONFIGURATION' });
-    throw new Failure(
-      'the task has no type, and this worker has no default handler; add one with handleDefault(), or create tasks with a type',
-      { category: 'CONFIGURATION', retryable: false },
-    );
-  }
-
-  /** The failure to report for an error that was caused by the end of the signal. */
-  #explain(attempt: Attempt, error: unknown): unknown {
-    const { reason } = attempt.signal as { reason: unknown };
-    if (error instanceof Failure || error instanceof Snooze || error instanceof Cancelled) return error;
-    const why = (end: Error) => (error === end ? end : new Error(`${end.message}: ${textOf(error)}`, { cause: error }));
-    if (reason instanceof TaskTimeout) return categorize('TIMEOUT', why(reason));
-    return error;
   }
 
   /** Completes the task unless that is already happening; resolves when it is done. */

@@ -73,9 +73,13 @@ export function settingsOf(queue: string, options: WorkerOptions): Settings {
   return set;
 }
 
-/** The stops within a grace period, with a margin for the last calls of the worker. */
+/** A grace period without a margin for the calls at its end. */
+export function withMargin(graceMs: number): number {
+  return graceMs - Math.min(5000, graceMs / 6);
+}
+
 function stopsOf(graceMs: number): { softStopMs: number; hardStopMs: number } {
-  const hardStopMs = graceMs - Math.min(5000, graceMs / 6);
+  const hardStopMs = withMargin(graceMs);
   return { softStopMs: hardStopMs - Math.min(5000, hardStopMs / 5), hardStopMs };
 }
 

@@ -1,14 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attempt } from '../attempt.js';
-import type { TaskEnvelope } from '../types.js';
+import { completionOf, OutputError, permanent } from '../failure.js';
+import type { CompletedRequest, TaskEnvelope } from '../types.js';
+import { lastProgressOf } from '../updates.js';
+
+/** The parts of an attempt that its handler uses. */
+export type Reports = Pick<Attempt, 'envelope' | 'progress' | 'checkpoint'>;
 
 /** A claimed task. */
 export class Task<In = unknown> {
-  readonly #attempt: Attempt;
+  readonly #attempt: Reports;
   readonly #drainBy: () => Date | undefined;
 
   /** @internal */
-  constructor(attempt: Attempt, drainBy: () => Date | undefined) {
+  constructor(attempt: Reports, drainBy: () => Date | undefined) {
     this.#attempt = attempt;
     this.#drainBy = drainBy;
   }
@@ -39,17 +44,17 @@ export class Task<In = unknown> {
 
   /** The W3C trace context of the task; empty: none. */
   get traceparent(): string {
-    return this.#attempt.traceparent;
+    return this.envelope.traceparent ?? '';
   }
 
   /** The last progress that the previous attempt reported; undefined if there was none. */
   get lastProgress(): { progressPct: number; message: string } | undefined {
-    return this.#attempt.lastProgress;
+    return lastProgressOf(this.envelope);
   }
 
   /** The last checkpoint of the task, whichever of the earlier attempts set it; undefined if there was none. */
   get lastCheckpoint(): unknown {
-    return this.#attempt.lastCheckpoint;
+    return this.envelope.lastProgress?.details ?? undefined;
   }
 
   /** When the server takes the worker's tasks back, if it drains the worker with a deadline. */
@@ -85,4 +90,16 @@ export const tasks = new AsyncLocalStorage<Task>();
 /** The task of the running handler; undefined outside of handlers. */
 export function currentTask(): Task | undefined {
   return tasks.getStore();
+}
+
+/** Runs a handler where no server is. Returns its output as it is in a completion; an output that cannot be sent is a permanent failure. */
+export async function outputOf(handler: Handler, task: Task, signal: AbortSignal): Promise<unknown> {
+  const output = await tasks.run(task, async () => handler(task, signal));
+  const completion: CompletedRequest = { attempt: task.attempt, outcome: 'SUCCEEDED' };
+  if (output !== undefined) completion.output = output as CompletedRequest['output'];
+  try {
+    return (JSON.parse(completionOf(completion)) as CompletedRequest).output;
+  } catch (error) {
+    throw error instanceof OutputError ? permanent(error) : error;
+  }
 }

@@ -2,11 +2,12 @@ import { hostname } from 'node:os';
 import { Client } from '../client.js';
 import { isGone, UnansweredError, UsageError } from '../errors.js';
 import { Exchange } from '../exchange.js';
-import { textOf } from '../failure.js';
+import { Failure, textOf } from '../failure.js';
 import type { WorkerListener } from '../beats/hub.js';
 import { guarded, type Logger } from '../metrics.js';
 import type { TaskEnvelope } from '../types.js';
 import { Changes, deadline } from './changes.js';
+import { Children } from './children.js';
 import { type ClaimingWorker, keepClaiming, maxClaim } from './claims.js';
 import { HeldOfflineError, UnfinishedError } from './ends.js';
 import { type Identity, identify, registrationOf } from './identity.js';
@@ -27,6 +28,7 @@ export class Worker {
   readonly #handlers = new Map<string, Handler>();
   #default: Handler | undefined;
   readonly #wraps: Middleware[] = [];
+  readonly #children: Children;
   readonly #stopping = new AbortController();
   readonly #hard = new AbortController();
   readonly #over = new AbortController(); // it has deregistered
@@ -57,6 +59,7 @@ export class Worker {
     this.#set = settingsOf(queue, options);
     this.#client = options.client ?? new Client(undefined, { logger: options.logger });
     this.#log = options.logger ? guarded(options.logger) : this.#client.log;
+    this.#children = new Children(this.#client.clock, this.#log);
     this.#sessions = new Sessions(this.#client, this.#log, this.#stopping.signal, {
       enter: (session, isDrained) => {
         this.#waits = isDrained;
@@ -69,27 +72,45 @@ export class Worker {
     this.#exchange = new Exchange(this.#client.caller, worker, this.#over.signal);
   }
 
-  /** Sets the handler of a task type. */
-  handle<In = unknown, Out = unknown>(type: string, handler: Handler<In, Out>): this {
+  /**
+   * Sets the handler of a task type: a function, or the URL of a module whose default export is the handler, which is then isolated. Each
+   * attempt of an isolated handler runs in a child process, and at most one in each at a time, so that a handler that blocks its event loop
+   * delays nothing else. A child that continues after its signal has ended is killed at the end of the task's cancel grace period, less up
+   * to 5 s, or at the hard stop. One that dies fails its attempt. `drainDeadline` is as it was at the attempt's begin.
+   */
+  handle<In = unknown, Out = unknown>(type: string, handler: Handler<In, Out> | URL): this {
     if (!type)
       throw new UsageError('lubdub: a handler has no type; name the type of its tasks, or use handleDefault for tasks without one');
-    this.#checkHandler(`of "${type}"`, handler);
+    const found = this.#checkHandler(`of "${type}"`, handler);
     if (this.#handlers.has(type)) throw new UsageError(`lubdub: there are two handlers for "${type}"; keep one`);
-    this.#handlers.set(type, handler as Handler);
+    this.#handlers.set(type, found);
     return this;
   }
 
   /** Sets the default handler, which runs the tasks that have no type. A worker without one does not claim them. */
-  handleDefault<In = unknown, Out = unknown>(handler: Handler<In, Out>): this {
-    this.#checkHandler('for tasks without a type', handler);
+  handleDefault<In = unknown, Out = unknown>(handler: Handler<In, Out> | URL): this {
+    const found = this.#checkHandler('for tasks without a type', handler);
     if (this.#default) throw new UsageError('lubdub: there are two default handlers; keep one');
-    this.#default = handler as Handler;
+    this.#default = found;
     return this;
   }
 
-  #checkHandler(what: string, handler: unknown): void {
-    if (typeof handler !== 'function') throw new UsageError(`lubdub: the handler ${what} is not a function`);
+  #checkHandler(what: string, handler: unknown): Handler {
     if (this.#ran) throw new UsageError(`lubdub: the handler ${what} was added after the worker started; add it before run()`);
+    if (handler instanceof URL) return this.#children.handler(what, handler);
+    if (typeof handler !== 'function') throw new UsageError(`lubdub: the handler ${what} is not a function, or the URL of a module`);
+    return handler as Handler;
+  }
+
+  /** @internal The handler of a type, in its middleware; throws if it has no handler. */
+  handlerOf(type: string): Handler {
+    const handler = type ? this.#handlers.get(type) : this.#default;
+    if (handler) return this.#wraps.reduceRight((next, wrap) => wrap(next), handler);
+    if (type) throw new Failure(`this worker has no handler for tasks of type "${type}"`, { category: 'CONFIGURATION' });
+    throw new Failure(
+      'the task has no type, and this worker has no default handler; add one with handleDefault(), or create tasks with a type',
+      { category: 'CONFIGURATION', retryable: false },
+    );
   }
 
   /** Wraps all handlers, the first outermost. */
@@ -198,6 +219,7 @@ export class Worker {
     const unfinished = this.#held ? [] : this.#unfinished;
     this.#over.abort(new UnansweredError('POST completed', 'the worker has deregistered', false));
     for (const job of this.#jobs) job.giveBack();
+    this.#children.close(); // before other workers get the tasks
     await this.#client.hub.leave(this.#workerNumber);
     if (!this.#held) await this.#deregister();
     if (unfinished.length > 0) throw new UnfinishedError(unfinished, this.#fatal);
@@ -337,10 +359,7 @@ export class Worker {
         over: this.#over.signal,
         exchange: this.#exchange,
       },
-      handlerOf: (type: string) => {
-        const handler = type ? this.#handlers.get(type) : this.#default;
-        return handler && this.#wraps.reduceRight((next, wrap) => wrap(next), handler);
-      },
+      handlerOf: (type: string) => this.handlerOf(type),
       handles: (type: string) => this.#handlers.has(type),
       drainBy: () => this.#drainBy,
       ended: (finalState: string) => {

@@ -14,5 +14,6 @@ worker.handle('block', (task) => {
   while (!file || !existsSync(file)); // without yielding
   return task.attempt;
 });
+worker.handle('isolated', new URL('./isolated.js', import.meta.url));
 await worker.runUntilSignal();
 client.close();
