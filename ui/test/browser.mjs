@@ -23,6 +23,9 @@ export async function visit(browser, stage, token, { scope, width = 1024, height
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
+  // Playwright would check conditions in each frame, so that a page whose state is awaited would draw sixty frames a second.
+  const waitForFunction = page.waitForFunction.bind(page);
+  page.waitForFunction = (condition, arg) => waitForFunction(condition, arg, { polling: 50 });
   const wrong = [];
   page.requests = []; // URLs
   page.tolerated = []; // HTTP statuses that are expected
@@ -84,7 +87,7 @@ export const inColor = ['color-contrast', 'link-in-text-block'];
 
 // axeViolations runs axe-core: all its rules, or these. The page's policy does not apply to Playwright's evaluate, so it stays on.
 export async function axeViolations(page, rules) {
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => !!window.axe))) await page.evaluate(axe);
   const found = await page.evaluate(async (runOnly) => {
     const r = await window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) });
     return r.violations.map(
