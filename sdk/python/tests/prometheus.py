@@ -69,7 +69,7 @@ class Prometheus(WorkerCase):
         )
         self.server.enqueue("t", "works", taskId="works")
         for task in ("failed", "refused"):
-            self.server.enqueue("t", "fails", taskId=task)
+            self.server.enqueue("t", "fails", taskId=task, retry={"maxAttempts": 1})
         self.server.enqueue(None)
         self.server.advance(3)
         self.run_worker(worker)

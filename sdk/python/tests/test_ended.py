@@ -116,7 +116,7 @@ class Outcomes(EndedCase):
         for payload in payloads:
             count = 2 if payload == "snoozed" else 1
             before = len(self.noted.ends)
-            self.server.enqueue("t", payload, taskId=payload)
+            self.server.enqueue("t", payload, taskId=payload, retry={"maxAttempts": 1})
             self.server.until(payload, lambda count=count, before=before: len(self.noted.ends) == before + count)
         found = [(end.type, end.queue, end.attempt, end.outcome, end.will_retry) for end in self.noted.ends]
         self.assertEqual(found, expected)
@@ -162,7 +162,7 @@ class Outcomes(EndedCase):
         proceed = threading.Event()
         self.addCleanup(proceed.set)
         worker = self.begin(lambda task: proceed.wait(30), task_timeout=20)
-        self.server.enqueue("t", cancelGracePeriodMs=5000)
+        self.server.enqueue("t", cancelGracePeriodMs=5000, retry={"maxAttempts": 1})
         end = self.one()
         self.assertEqual(end.outcome, "FAILED")
         self.assertAlmostEqual(end.duration, 25, 3)

@@ -220,3 +220,31 @@ class Outages(Log):
         self.assertEqual(len(self.lines("WARNING", "Heartbeats are refused")), 2)
         self.assertEqual(len(self.lines("WARNING")), 2)
         attempt.abandon()
+
+
+class Late(Log):
+    def test_a_heartbeat_thread_that_was_held_up_is_one_line_each_time(self) -> None:
+        worker = self.start(lambda task: task.wait(1000))
+        task = self.server.task(self.server.enqueue("t"))
+        self.server.until("it runs", lambda: task.state == "RUNNING")
+        self.server.advance(60)
+        self.server.jump(14)  # the host slept
+        self.assertEqual(self.lines("held up"), [])
+        for times in (1, 2):
+            self.server.advance(25)
+            began, last = self.server.clock.now(), self.beats()[-1].at
+            self.server.hand.stall(14)  # as if code had held the GIL
+            found = self.lines("WARNING", "held up", "isolated=True")
+            self.assertEqual(len(found), times)
+            late = re.search(r"for ([0-9.]+) s", found[-1])
+            assert late is not None
+            self.assertTrue(last + 9 <= began + 14 - float(late[1]) <= last + 10.1, found[-1])
+            self.assertEqual(task.state, "RUNNING")
+        worker.kill()
+
+    def test_attempts_that_are_tracked(self) -> None:
+        attempt = self.server.hand.run(self.server.client().track(self.server.dispatch()).start)
+        self.server.advance(60)
+        self.server.hand.stall(40)
+        self.one("WARNING", "held up", "isolated=True")
+        attempt.abandon()

@@ -450,8 +450,8 @@ class Contexts(Tracked):
             with self.assertRaises(asyncio.CancelledError):
                 await task
 
-        asyncio.run(main())  # waits for the threads of its executor
-        self.assertEqual(self.server.task("task_0001").state, "FAILED")
+        asyncio.run(main())
+        self.server.until("it is completed", lambda: self.server.task("task_0001").state == "FAILED")
 
 
 class BadUse(Tracked):

@@ -12,7 +12,8 @@ from .workers import WorkerCase
 
 class Limits(WorkerCase):
     def test_the_watchdog(self) -> None:
-        task, moving = self.server.enqueue("t"), self.server.enqueue("t", "moves")
+        once = {"maxAttempts": 1}
+        task, moving = self.server.enqueue("t", retry=once), self.server.enqueue("t", "moves")
         ends: List[BaseException] = []
 
         def handler(t: Attempt) -> None:

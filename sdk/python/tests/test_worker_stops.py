@@ -62,7 +62,8 @@ class Stops(WorkerCase):
             return ""
 
         ids = {
-            p: self.server.enqueue("t", p) for p in ("fails before", "returns", "gives up", "fails after", "is stopped")
+            p: self.server.enqueue("t", p, retry={"maxAttempts": 1})
+            for p in ("fails before", "returns", "gives up", "fails after", "is stopped")
         }
         worker = self.start(handler)
         self.server.until("they run", lambda: {self.server.task(t).state for t in ids.values()} == {"RUNNING"})

@@ -150,7 +150,8 @@ def prefixed(kind: str) -> str:
     return "".join(outside)
 
 
-def call(method: str, path: str, operation: Json, schemas: Json) -> List[str]:
+def call(method: str, path: str, operation: Json, schemas: Json) -> Tuple[List[str], List[str]]:
+    """A call's method of Calls, and that of AsyncCalls."""
     op = operation["operationId"]
     parameters: List[Json] = operation.get("parameters", [])
     ids = [p for p in parameters if p["in"] == "path"]
@@ -201,11 +202,17 @@ def call(method: str, path: str, operation: Json, schemas: Json) -> List[str]:
         given.append("waits=(wait_ms or 0) / 1000")
     if later:
         arguments += ["*"] + later
-    lines = wrapped(f"    def {snake(op)}(", arguments, f") -> {answer}:")
+    head = wrapped(f"    def {snake(op)}(", arguments, f") -> {answer}:")
     about = operation["summary"] + ". " + operation.get("description", "")
-    lines += docstring(about.strip(), "        ")
+    lines = head + docstring(about.strip(), "        ")
     lines += wrapped(f"        return cast({json.dumps(answer) if '[' in answer else answer}, self.ask(", given, "))")
-    return lines + [""]
+    head = wrapped(f"    async def {snake(op)}(", arguments, f") -> {answer}:")
+    names = [argument.split(":")[0] for argument in arguments]
+    before = names.index("*") if "*" in names else len(names)
+    passed = names[1:before] + [f"{name}={name}" for name in names[before + 1 :]]
+    coroutine = head + docstring(about.strip(), "        ")
+    coroutine += wrapped(f"        return await self.call(lambda: self.calls.{snake(op)}(", passed, "))")
+    return lines + [""], coroutine + [""]
 
 
 def wrapped(before: str, items: List[str], after: str) -> List[str]:
@@ -227,7 +234,8 @@ def wrapped(before: str, items: List[str], after: str) -> List[str]:
     )
 
 
-def pages(operation: Json, schemas: Json) -> List[str]:
+def pages(operation: Json, schemas: Json) -> Tuple[List[str], List[str]]:
+    """The iteration over all pages of a list: the method of Calls, and that of AsyncCalls."""
     op = operation["operationId"]
     query = [
         p
@@ -250,29 +258,40 @@ def pages(operation: Json, schemas: Json) -> List[str]:
         + [f"{snake(p['name'])}={snake(p['name'])}" for p in query]
         + ["page_token=token"]
     )
-    lines = wrapped(f"    def {name}(", arguments, f") -> Iterator[{item}]:")
-    lines += docstring(f"Goes through all entries of {snake(op)}, page by page.", "        ")
-    lines += ["        token: Optional[str] = None", "        while True:"]
-    lines += wrapped(f"            page = self.{snake(op)}(", given, ")")
-    lines += [
-        f'            yield from page["{entries}"]',
-        '            token = page.get("nextPageToken")',
-        "            if not token:",
-        "                return",
-        "",
-    ]
-    return lines
+    about = docstring(f"Goes through all entries of {snake(op)}, page by page.", "        ")
+    both: List[List[str]] = []
+    for kind, before, each in (
+        ("", "", [f'            yield from page["{entries}"]']),
+        ("Async", "await ", [f'            for one in page["{entries}"]:', "                yield one"]),
+    ):
+        define = "async def" if kind else "def"
+        lines = wrapped(f"    {define} {name}(", arguments, f") -> {kind}Iterator[{item}]:") + about
+        lines += ["        token: Optional[str] = None", "        while True:"]
+        lines += wrapped(f"            page = {before}self.{snake(op)}(", given, ")") + each
+        lines += [
+            '            token = page.get("nextPageToken")',
+            "            if not token:",
+            "                return",
+            "",
+        ]
+        both.append(lines)
+    return both[0], both[1]
 
 
 def calls_file(spec: Json) -> str:
+    head = (
+        "Any, AsyncIterator, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, cast"
+    )
     lines = [
         '"""All calls of the wire contract, as api/openapi.json lists them. Written by tools/generate.py; change it there."""',
         "",
         "from __future__ import annotations",
         "",
-        "from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union, cast",
+        f"from typing import {head}",
         "",
         "from . import types as t",
+        "",
+        'T = TypeVar("T")',
         "",
         "",
         "class Calls:",
@@ -288,17 +307,32 @@ def calls_file(spec: Json) -> str:
         "        raise NotImplementedError",
         "",
     ]
+    coroutines = [
+        "",
+        "class AsyncCalls:",
+        '    """The same calls as coroutines. AsyncClient has them all."""',
+        "",
+        "    calls: Calls  # which they make",
+        "",
+        "    async def call(self, make: Callable[[], T]) -> T:",
+        '        """Makes a call in a thread."""',
+        "        raise NotImplementedError",
+        "",
+    ]
     schemas = spec["components"]["schemas"]
     for path in sorted(spec["paths"]):
         for method, operation in sorted(spec["paths"][path].items()):
             if method == "parameters" or operation["operationId"] in SKIPPED:
                 continue
-            lines += call(method, path, operation, schemas)
+            found = [call(method, path, operation, schemas)]
             if any(p["name"] == "pageToken" for p in operation.get("parameters", [])):
-                lines += pages(operation, schemas)
+                found.append(pages(operation, schemas))
+            for one, coroutine in found:
+                lines += one
+                coroutines += coroutine
+    lines += coroutines
     text = "\n".join(lines).rstrip() + "\n"
     unused = [n for n in ("Dict", "List", "Literal", "Union") if not re.search(rf"\b{n}\[", text)]
-    head = "Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Union, cast"
     used = ", ".join(n for n in head.split(", ") if n not in unused)
     return text.replace(head, used, 1)
 

@@ -3,6 +3,7 @@
 from . import types
 from ._events import EventsMissing, EventStream
 from ._version import __version__
+from .asyncclient import AsyncClient, AsyncEventStream
 from .attempt import Attempt
 from ._creations import Enqueued, NewTask, created
 from .client import Client
@@ -44,6 +45,8 @@ from .webhooks import Verifier, WebhookError, WebhookMessage
 __all__ = [
     "AnswerError",
     "ApiError",
+    "AsyncClient",
+    "AsyncEventStream",
     "Attempt",
     "AttemptEnd",
     "Cancelled",

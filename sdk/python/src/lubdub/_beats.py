@@ -16,6 +16,7 @@ from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, NoAnswer, may_ret
 
 MAX_BATCH = 1000  # heartbeats per request
 LONGEST = 3600.0  # seconds between two checks at most
+LATE = 1.0  # seconds after which a late thread is reported
 
 
 class Withheld(NoAnswer):
@@ -85,6 +86,9 @@ class Listener:
 
     def awake(self) -> None:
         """The heartbeat loop is on time."""
+
+    def late(self, seconds: float) -> None:
+        """The heartbeat thread was ready to run for this long before it could."""
 
 
 class Beats:
@@ -168,14 +172,20 @@ class Beats:
     def run(self) -> None:
         """Sends heartbeats until there are no attempts left."""
         self.thread = threading.get_ident()
+        late = 0.0
         try:
             while True:
+                if late >= LATE:
+                    self.listener.late(late)
+                late = 0.0
                 with self.cond:
                     if self.over():
                         return
                     batch, wait = self.look(self.clock.now())
                     if not batch:
+                        end = self.clock.awake() + max(0.0, wait)
                         self.cond.wait(max(0.0, wait))
+                        late = self.clock.awake() - end
                         continue
                     self.in_flight = {entry.key for entry in batch}
                 try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import dataclasses
 import json
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, cast
 import urllib.parse
 
 from ._clock import MAX_PAUSE, Clock, Event, backoff, wait_any
@@ -22,6 +24,19 @@ from .errors import (
     refusal,
     wait_of,
 )
+
+# What cancels the calls that are made in this context, unless they name another event.
+CANCEL: "contextvars.ContextVar[Optional[Event]]" = contextvars.ContextVar("lubdub-cancel", default=None)
+
+
+@contextlib.contextmanager
+def cancelled_by(cancel: Event) -> Generator[None, None, None]:
+    """Lets an event cancel the calls that the block makes."""
+    before = CANCEL.set(cancel)
+    try:
+        yield
+    finally:
+        CANCEL.reset(before)
 
 
 class Call:
@@ -54,7 +69,7 @@ class Call:
         self.waits = waits  # seconds that the server may take in addition
         self.limit = limit  # seconds that one answer may take; 0: the client's setting
         self.tries = tries  # the maximum number of tries; 0: the client's setting
-        self.cancel = cancel  # cancels the call
+        self.cancel = cancel if cancel is not None else CANCEL.get()  # cancels the call
 
     @property
     def operation(self) -> str:
@@ -223,4 +238,16 @@ def query_of(values: Mapping[str, Any]) -> str:
     return urllib.parse.urlencode(pairs)
 
 
-__all__ = ["Call", "Caller", "NoAnswer", "body_of", "path_of", "query_of", "read", "url_of", "write"]
+__all__ = [
+    "CANCEL",
+    "Call",
+    "Caller",
+    "NoAnswer",
+    "body_of",
+    "cancelled_by",
+    "path_of",
+    "query_of",
+    "read",
+    "url_of",
+    "write",
+]

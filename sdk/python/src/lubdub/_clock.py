@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import heapq
 import itertools
@@ -43,6 +44,10 @@ class Clock:
         """A monotonic reading that includes the time while the host sleeps."""
         return _now()
 
+    def awake(self) -> float:
+        """A monotonic reading without the time while the host sleeps, where the system has one."""
+        return time.monotonic()
+
     def wall(self) -> float:
         """Seconds since 1970."""
         return time.time()
@@ -58,6 +63,10 @@ class Clock:
     def spawn(self, target: Callable[[], None], name: str) -> threading.Thread:
         """Starts a thread that does not keep the process alive and ends before it."""
         return _exit.start(target, name)
+
+    def inside(self) -> ContextManager[None]:
+        """Wraps the SDK's work in a thread that the user has started."""
+        return contextlib.nullcontext()
 
     def outside(self) -> ContextManager[None]:
         """Wraps user code."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from ._call import Call, Caller, read, write
+from ._call import CANCEL, Call, Caller, read, write
 from ._clock import FIRST_PAUSE, MAX_PAUSE, Event, backoff, wait_any
 from .errors import ConfigurationError, LubdubError, OutputError, may_retry, wait_of
 
@@ -45,7 +45,8 @@ def persist(
 ) -> Tuple[Dict[str, Any], float]:
     """Retries a call until it is answered, no token is valid any more, or cancel is set. Returns the answer and when the answered request
     was sent. Pauses are short compared with the lease: an attempt that is being completed is in no inventory, and two inventories without
-    it after an outage would lose it. instead: makes the first try in another way; None: it did not."""
+    it after an outage would lose it. instead: makes the first try in another way; None: it did not. What cancels the context's calls ends
+    the retries only: the server may have applied the request in flight."""
     most = min(MAX_PAUSE, max(FIRST_PAUSE, lease / 12))
     call.tries, call.cancel = 1, cancel
     tried = 0
@@ -60,6 +61,6 @@ def persist(
             pause = wait_of(error) + backoff(tried, most)
             if expires is not None and caller.clock.now() + pause > expires:
                 raise
-            if wait_any(pause, caller.closing, cancel):
+            if wait_any(pause, caller.closing, cancel, CANCEL.get()):
                 raise
         tried += 1

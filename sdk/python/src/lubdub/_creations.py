@@ -11,9 +11,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 
 from . import types as t
 from ._answers import objects, seconds
-from ._call import Caller, write
+from ._call import CANCEL, Caller, write
 from ._calls import Calls
-from ._clock import MAX_PAUSE, Delay, backoff, milliseconds
+from ._clock import MAX_PAUSE, Delay, backoff, milliseconds, wait_any
 from ._complete import stamp
 from .errors import MAX_RETRY_AFTER, AnswerError, ConfigurationError, LubdubError, refusal
 
@@ -138,7 +138,7 @@ class Creations(Calls):
             wait = max(
                 (min(seconds(results[number].get("retryAfterMs")), MAX_RETRY_AFTER) for number in again), default=0.0
             )
-            if not again or self.caller.closing.wait(wait + backoff(tried, MAX_PAUSE)):
+            if not again or wait_any(wait + backoff(tried, MAX_PAUSE), self.caller.closing, CANCEL.get()):
                 break
             repeated = {**body, "tasks": [tasks[number] for number in again]}
             try:

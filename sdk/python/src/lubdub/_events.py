@@ -29,7 +29,7 @@ class EventStream(Iterator[t.Event]):
     Close it, from any thread, to end it."""
 
     def __init__(self, caller: Caller, query: Dict[str, Any]) -> None:
-        self._caller, self._query = caller, query
+        self._caller, self._query, self.clock = caller, query, caller.clock
         self._closed = Event(caller.clock)
         self._forget = caller.closing.then(self._closed.set)
         self._reading = threading.Lock()  # held by the reading thread

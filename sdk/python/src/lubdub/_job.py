@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import inspect
 import threading
 from typing import Any, Callable, Dict, List, Optional
@@ -14,7 +13,7 @@ from ._beats import key_of
 from ._clock import Event, Timer
 from ._log import log_failure, of_type, retry_of
 from ._tracking import guarded
-from ._workerstate import WorkerState
+from ._workerstate import WorkerState, handler_of
 from .attempt import Attempt
 from .ends import Cancelled, End, Stopping, Stuck, TaskTimeout
 from .errors import EndedError, LubdubError, OutputError, may_retry
@@ -127,19 +126,7 @@ class Job:
 
     def call(self, attempt: Attempt) -> Any:
         """Calls the handler."""
-        worker = self.runner.worker
-        handler = worker.handlers.get(attempt.type) if attempt.type else worker.default
-        if handler is None and not attempt.type:
-            raise Failure(
-                "the task has no type, and this worker no default handler; create the task with a type, or give the worker a "
-                "default handler with lubdub.Worker(default=...)",
-                "CONFIGURATION",
-                retryable=False,
-            )
-        if handler is None:
-            raise Failure(f"this worker has no handler for tasks of type {attempt.type!r}", "CONFIGURATION")
-        for wrap in reversed(worker.middleware):
-            handler = wrap(handler)
+        handler = handler_of(self.runner.worker, attempt.type)
         with self.runner.clock.outside():
             found = handler(attempt)
             if not inspect.isawaitable(found):
@@ -148,36 +135,13 @@ class Job:
 
     def call_async(self, attempt: Attempt, work: Any) -> Any:
         """Runs a coroutine on the worker's loop; the end of the attempt cancels it."""
-        loop = self.runner.loop.get()
-
-        async def main() -> Any:
-            task = asyncio.ensure_future(work)
-
-            def end(cause: End) -> None:
-                try:
-                    loop.call_soon_threadsafe(task.cancel)
-                except RuntimeError:
-                    pass  # the loop is closed
-
-            attempt.on_end(end)
-            return await task
-
-        whole = main()
-        doing = asyncio.run_coroutine_threadsafe(whole, loop)
-        over = _exit.blocked(doing.cancel)
         try:
-            return doing.result()
-        except (asyncio.CancelledError, concurrent.futures.CancelledError):
-            _exit.check()
+            return self.runner.loop.run(work, lambda cancel: attempt.on_end(lambda _: cancel()))
+        except asyncio.CancelledError:
             cause = attempt.cause
             if cause is None:
                 raise Failure("the handler was cancelled") from None
             raise cause from None
-        finally:
-            over()
-            for one in (whole, work):  # coroutines that never started, since the loop has ended
-                if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
-                    one.close()
 
     def settle(self, output: Any, failure: Optional[BaseException]) -> None:
         """Completes the task unless another thread does."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
+import inspect
 import threading
-from typing import Optional
+from typing import Any, Callable, Optional
 
 from . import _exit
 from .errors import ClosedError
@@ -14,11 +16,12 @@ LAST = 2.0  # seconds that cancelled coroutines may take to end
 
 
 class Loop:
-    """An event loop in a separate thread, started on first use."""
+    """The caller's event loop, or one in a separate thread, started on first use."""
 
-    def __init__(self) -> None:
+    def __init__(self, callers: Optional[asyncio.AbstractEventLoop] = None) -> None:
         self.lock = threading.Lock()
-        self.loop: Optional[asyncio.AbstractEventLoop] = None
+        self.loop = callers
+        self.own = callers is None
         self.over = False
 
     def get(self) -> asyncio.AbstractEventLoop:
@@ -36,11 +39,40 @@ class Loop:
                 self.loop = loop
             return self.loop
 
+    def run(self, work: Any, until: Callable[[Callable[[], None]], object]) -> Any:
+        """Runs a coroutine for another thread, and returns its result. until gets a function that cancels it; then asyncio.CancelledError
+        is raised."""
+        loop = self.get()
+
+        async def main() -> Any:
+            task = asyncio.ensure_future(work)
+
+            def cancel() -> None:
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(task.cancel)
+
+            until(cancel)
+            return await task
+
+        whole = main()
+        doing = asyncio.run_coroutine_threadsafe(whole, loop)
+        over = _exit.blocked(doing.cancel)
+        try:
+            return doing.result()
+        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            _exit.check()
+            raise asyncio.CancelledError from None
+        finally:
+            over()
+            for one in (whole, work):  # coroutines that never started, since the loop has ended
+                if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
+                    one.close()
+
     def end(self) -> None:
-        """Cancels the coroutines that still run, and ends the loop."""
+        """Cancels the coroutines that still run, and ends the loop unless it is the caller's."""
         with self.lock:
             first, self.over = not self.over, True
-            if first and self.loop is not None:
+            if first and self.own and self.loop is not None:
                 self.loop.call_soon_threadsafe(self.loop.stop)
 
     def keep(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import datetime
 import itertools
 import logging
 import re
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from ._answers import objects, text
 from ._call import Caller
@@ -24,6 +26,8 @@ from .errors import (
     may_retry,
     wait_of,
 )
+
+Timeout = Union[datetime.timedelta, float, None]
 
 PATH = "/v1/tasks:wait"
 MAX_IDS = 1000  # tasks that a request may name
@@ -62,17 +66,45 @@ class Results:
         self.wait = 0.0  # of that request
         self.cancel = Event(caller.clock)  # ends the request or the pause that is under way
 
-    def result(self, task_id: str, timeout: Union[datetime.timedelta, float, None]) -> Any:
+    def result(self, task_id: str, timeout: Timeout) -> Any:
         """Client.result."""
-        if not ID.fullmatch(task_id):  # the server would refuse the whole request, with the ids of the others
-            raise ConfigurationError(f"{task_id!r} is not the id of a task")
-        seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
+        seconds = seconds_of(timeout)
         awaited = self._join(task_id)
         try:
             if not awaited.ended.wait(seconds):
                 raise TimeoutError(f"task {task_id} has not ended within {seconds:g} s")
         finally:
             self._leave(task_id, awaited)
+        return self._outcome(awaited)
+
+    async def result_async(self, task_id: str, timeout: Timeout) -> Any:
+        """AsyncClient.result. It needs no thread."""
+        loop, seconds = asyncio.get_running_loop(), seconds_of(timeout)
+        over: "asyncio.Future[bool]" = loop.create_future()
+
+        def settle(ended: bool) -> None:
+            if not over.done():
+                over.set_result(ended)
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed; the other callers must be woken all the same
+                loop.call_soon_threadsafe(settle, True)
+
+        awaited = self._join(task_id)
+        forget = awaited.ended.then(wake)
+        timer = None if seconds is None else loop.call_later(seconds, settle, False)
+        try:
+            if not await over:
+                raise TimeoutError(f"task {task_id} has not ended within {seconds:g} s")
+        finally:
+            if timer is not None:
+                timer.cancel()
+            forget()
+            self._leave(task_id, awaited)
+        return self._outcome(awaited)
+
+    def _outcome(self, awaited: Awaited) -> Any:
+        """The output of a task that has ended."""
         outcome: Any = awaited.outcome
         if isinstance(outcome, BaseException):
             raise outcome.with_traceback(None)  # other threads raise it too, and would add to one traceback
@@ -89,6 +121,8 @@ class Results:
 
     def _join(self, task_id: str) -> Awaited:
         """Adds a caller that waits for a task."""
+        if not ID.fullmatch(task_id):  # the server would refuse the whole request, with the ids of the others
+            raise ConfigurationError(f"{task_id!r} is not the id of a task")
         clock, replaced = self.caller.clock, None
         with self.lock:
             if not self.running:
@@ -198,6 +232,11 @@ class Results:
             if not self.awaited:
                 return
         wait_any(seconds, self.caller.closing, self.cancel)
+
+
+def seconds_of(timeout: Timeout) -> Optional[float]:
+    """A timeout in seconds; None: no limit."""
+    return timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
 
 
 def outcomes_of(answer: Mapping[str, Any]) -> Dict[str, Union[Dict[str, Any], BaseException]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import inspect
 import threading
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Set
 
 from ._call import path_of
 from ._claims import keep_claiming
@@ -15,11 +17,12 @@ from ._job import Job
 from ._probe import Probe
 from ._registration import RegisteredWorker
 from ._workerbeats import Session, WorkerBeats, gone
-from ._workerstate import WorkerSettings
+from ._workerstate import Hook, WorkerSettings
 from .errors import LubdubError, forced_offline
 
 LAST_CALL_LIMIT = 5.0  # seconds each that announcing the drain, returning tasks and deregistering may take
 LAST_COMPLETION = 1.0  # seconds that the hard stop waits for completions in flight
+LAST_HANDLERS = 2.0  # seconds that the shutdown hooks wait for handlers that still run after the hard stop
 LAST_BEAT = 2.0  # seconds each that the deregistration waits for unsent reports and for a heartbeat in flight
 
 
@@ -59,7 +62,10 @@ class Runner(RegisteredWorker):
         for event in (self.stopping, self.hard):
             event.then(self.change)
         with contextlib.ExitStack() as end:
+            end.enter_context(self.clock.inside())
             end.callback(self.loop.end)
+            end.callback(self.shut_down)
+            self.start_up()
             if worker.probe is not None:
                 probe = Probe(worker.probe, worker.probe_url, self.alive)
                 end.callback(probe.close)
@@ -99,6 +105,36 @@ class Runner(RegisteredWorker):
             raise Unfinished(sorted(self.given_back.values()), confirmed) from self.fatal
         if self.fatal is not None:
             raise self.fatal
+
+    # Hooks.
+
+    def call_hook(self, hook: Hook, until: Callable[[Callable[[], None]], object]) -> None:
+        """Calls a hook; a coroutine runs on the loop of the handlers. until: as for Loop.run."""
+        with self.clock.outside():
+            found = hook()
+            if inspect.isawaitable(found):
+                self.loop.run(found, until)
+
+    def start_up(self) -> None:
+        """Calls the hooks of the start, until the worker is stopped, which cancels a coroutine."""
+        for hook in self.worker.startup:
+            if self.stopping.is_set():
+                return
+            try:
+                self.call_hook(hook, self.stopping.then)
+            except asyncio.CancelledError:
+                if not self.stopping.is_set():
+                    raise
+
+    def shut_down(self) -> None:
+        """Calls the hooks of the end. Handlers that were left running at the hard stop get a moment."""
+        if self.worker.shutdown:
+            self.await_(lambda: not self.jobs, self.clock.now() + LAST_HANDLERS)
+        for hook in self.worker.shutdown:
+            try:
+                self.call_hook(hook, lambda _: None)
+            except (Exception, asyncio.CancelledError):
+                self.logger.exception("a shutdown hook failed: %s", getattr(hook, "__qualname__", hook))
 
     def isolation(self) -> Optional[Dict[str, Any]]:
         """The settings of the heartbeat child process; None: heartbeats are sent from this process."""

@@ -55,6 +55,13 @@ class AttemptListener(Listener):
     def refused(self, code: str) -> None:
         guarded(self.metrics.refused, code)
 
+    def late(self, seconds: float) -> None:
+        self.logger.warning(
+            "The thread that sends heartbeats was held up for %.1f s, as by C code in a handler that holds the GIL; with isolated=True a "
+            "child process sends them",
+            seconds,
+        )
+
     def log(self, level: str, text: str) -> None:
         self.logger.log(getattr(logging, level.upper()), "%s", text)
 

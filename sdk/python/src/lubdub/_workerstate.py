@@ -17,9 +17,11 @@ from .attempt import Attempt, Holder
 from .client import Client
 from .ends import End, Lost
 from .errors import ForcedOffline, LubdubError
+from .failures import Failure
 
 Handler = Callable[[Attempt], Union[Any, Awaitable[Any]]]
 Middleware = Callable[[Handler], Handler]
+Hook = Callable[[], Any]
 
 
 class WorkerSettings(Protocol):
@@ -32,6 +34,8 @@ class WorkerSettings(Protocol):
     handlers: Dict[str, Handler]
     default: Optional[Handler]
     middleware: List[Middleware]
+    startup: List[Hook]
+    shutdown: List[Hook]
     task_timeout: Optional[float]
     soft_stop: float
     hard_stop: float
@@ -48,6 +52,23 @@ class WorkerSettings(Protocol):
     def registration(self) -> Dict[str, Any]:
         """The body of its registration."""
         ...
+
+
+def handler_of(worker: WorkerSettings, type: str) -> Handler:
+    """The handler of a type with the worker's middleware; "": the default handler."""
+    handler = worker.handlers.get(type) if type else worker.default
+    if handler is None and not type:
+        raise Failure(
+            "the task has no type, and this worker no default handler; create the task with a type, or give the worker a "
+            "default handler with lubdub.Worker(default=...)",
+            "CONFIGURATION",
+            retryable=False,
+        )
+    if handler is None:
+        raise Failure(f"this worker has no handler for tasks of type {type!r}", "CONFIGURATION")
+    for wrap in reversed(worker.middleware):
+        handler = wrap(handler)
+    return handler
 
 
 class WorkerHolder(Holder):

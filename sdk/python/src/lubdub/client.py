@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import os
 import ssl
@@ -18,7 +17,8 @@ from ._events import EventStream
 from ._tracking import AttemptGroup, Leases
 from ._http import HttpTransport, Transport
 from ._log import LOG, log_failure, retry_of
-from ._results import Results
+from ._pool import Pool
+from ._results import Results, Timeout
 from ._endpoints import Endpoints, token_of
 from ._version import __version__
 from .attempt import Attempt, Holder, Lease
@@ -108,7 +108,8 @@ class Client(Creations):
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()
         self._groups: Dict[str, AttemptGroup] = {}
-        self._results = Results(self.caller, self.post, self.log)
+        self.pool = Pool(self.caller.clock)
+        self.results = Results(self.caller, self.post, self.log)
         if isolated:
             self.isolation()
         _fork.register(self)
@@ -122,7 +123,8 @@ class Client(Creations):
         self._groups = {}
         self.caller.closing = type(self.caller.closing)(self.caller.clock)
         self.leases = Leases(self.caller.clock)
-        self._results = Results(self.caller, self.post, self.log)
+        self.pool = Pool(self.caller.clock)
+        self.results = Results(self.caller, self.post, self.log)
 
     def __enter__(self) -> "Client":
         return self
@@ -138,7 +140,7 @@ class Client(Creations):
         for group in groups:
             group.close(ClientClosed())
         self.caller.closing.set()
-        self._results.close()
+        self.results.close()
         self.caller.transport.close()
 
     def ask(
@@ -241,21 +243,21 @@ class Client(Creations):
             },
         )
 
-    def result(self, task_id: str, timeout: Union[datetime.timedelta, float, None] = None) -> Any:
+    def result(self, task_id: str, timeout: Timeout = None) -> Any:
         """Waits until a task has ended, and returns its output; None if it has none. All calls of a client that wait at a time share one
         request, so any number of threads may wait.
 
         timeout: a timedelta, or seconds; None: no limit. When it is over, TimeoutError is raised; the task continues.
         Raises TaskFailed if the task FAILED or was CANCELLED, TaskNotFound if it does not exist or is no longer stored, an ApiError if the
         server refuses the request, and ClosedError when the client is closed. While no server answers, it waits."""
-        return self._results.result(task_id, timeout)
+        return self.results.result(task_id, timeout)
 
     # Tracking.
 
     def track(self, envelope: Mapping[str, Any], *, lease: Optional[Lease] = None) -> Tracking:
         """An attempt as a context, for with and async with: it is reported as started, gets heartbeats, and is completed at the end.
         Entering waits until a server has answered, and raises a refusal, or an End if the attempt is already over."""
-        return Tracking(lambda: self._begin(envelope, lease))
+        return Tracking(lambda: self._begin(envelope, lease), self.pool)
 
     def run(
         self, envelope: Mapping[str, Any], work: Callable[[Attempt], Any], *, lease: Optional[Lease] = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import sys
 import threading
+from functools import partial
 from types import TracebackType
 from typing import Any, Callable, Optional, Type
 
+from ._pool import Pool
 from .attempt import Attempt
 from .ends import End
 
@@ -20,8 +21,8 @@ class Tracking:
     With async with the block is cancelled when the work must end, and the cause is raised in place of asyncio.CancelledError.
     """
 
-    def __init__(self, make: Callable[[], Attempt]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Attempt], pool: Pool) -> None:
+        self._make, self._pool = make, pool
         self._attempt: Optional[Attempt] = None
         self._task: Optional["asyncio.Task[Any]"] = None
         self._interrupted = False
@@ -55,13 +56,15 @@ class Tracking:
 
     async def __aenter__(self) -> Attempt:
         loop = asyncio.get_running_loop()
+        starting = self._pool.begin(self._start)
         try:
-            attempt = await asyncio.shield(loop.run_in_executor(None, self._start))
+            attempt = await asyncio.shield(starting)
         except asyncio.CancelledError as error:
             with self._lock:
                 self._given_up, begun = error, self._attempt
+            starting.cancel()  # ends its retries
             if begun is not None:
-                await asyncio.shield(loop.run_in_executor(None, begun.close, error))
+                await asyncio.shield(self._pool.begin(partial(begun.close, error)))
             raise
         self._task = asyncio.current_task()
 
@@ -95,7 +98,6 @@ class Tracking:
                 task.uncancel()
             instead = attempt.cause
             error = instead or error
-        closing = asyncio.get_running_loop().run_in_executor(None, functools.partial(attempt.close, error))
-        await asyncio.shield(closing)
+        await asyncio.shield(self._pool.begin(partial(attempt.close, error)))
         if instead is not None:
             raise instead

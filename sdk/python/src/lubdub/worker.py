@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
 import selectors
 import signal
 import socket
 import threading
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
-from . import _identity
+from . import _exit, _identity
 from ._log import show_info
+from ._loop import Loop
 from ._runner import Runner, Unfinished
-from ._workerstate import Handler, Middleware
+from ._workerstate import Handler, Hook, Middleware
 from .client import Client
 from .errors import ConfigurationError, ForkedError
 
 H = TypeVar("H", bound=Handler)
+K = TypeVar("K", bound=Hook)
 
 
 class Worker:
@@ -80,6 +84,8 @@ class Worker:
         self.handlers: Dict[str, Handler] = {}
         self.default = default
         self.middleware: List[Middleware] = []
+        self.startup: List[Hook] = []
+        self.shutdown: List[Hook] = []
         self._types = list(types) if types is not None else None
         self._given = {"name": name, "machineId": machine_id, "version": version}
         self._runtimes, self._labels = list(runtimes), dict(labels or {})
@@ -110,6 +116,19 @@ class Worker:
                 f"the handler of {type!r} was added after the worker started; add handlers before run"
             )
         self.handlers[type] = call
+
+    def on_startup(self, hook: K) -> K:
+        """Has a function called once before the worker registers: @worker.on_startup. A coroutine function runs on the event loop of the
+        handlers. If it raises, run raises that error, and the worker does not register."""
+        self.startup.append(hook)
+        return hook
+
+    def on_shutdown(self, hook: K) -> K:
+        """Has a function called once after the last handler has ended and the worker has deregistered, or after a startup hook has failed:
+        @worker.on_shutdown. Handlers that do not end have 2 s after the hard stop. If it raises, that is logged, and the others are called.
+        """
+        self.shutdown.append(hook)
+        return hook
 
     def use(self, *middleware: Middleware) -> None:
         """Wraps all handlers, the first outermost."""
@@ -148,6 +167,47 @@ class Worker:
         kill), or the server drains the worker. Then it stops gracefully: it claims nothing more, sends heartbeats while handlers finish,
         cancels them at the soft stop, returns the tasks that still run at the hard stop to the queue, and deregisters. It raises what is
         wrong with the worker, why the server refuses it, or Unfinished, which names the returned tasks."""
+        self._begin()
+        with self._signals(signals):
+            self._run()
+
+    async def run_async(self, *, signals: bool = True) -> None:
+        """run, for a coroutine: coroutine handlers and hooks run on its event loop, others in threads, as do heartbeats. Cancelling it
+        stops the worker as a signal does, and is raised once the worker has stopped; cancelling it again is kill."""
+        self._begin()
+        loop = asyncio.get_running_loop()
+        self._runner.loop = Loop(loop)
+        over: "asyncio.Future[None]" = loop.create_future()
+
+        def settle(error: Optional[BaseException]) -> None:
+            over.set_result(None) if error is None else over.set_exception(error)
+
+        def run() -> None:
+            failure: Optional[BaseException] = None
+            try:
+                self._run()
+            except _exit.Exiting:
+                raise
+            except BaseException as error:
+                failure = error
+            with contextlib.suppress(RuntimeError):  # the loop was closed
+                loop.call_soon_threadsafe(settle, failure)
+
+        cancelled: Optional[asyncio.CancelledError] = None
+        with self._signals(signals):
+            self.client.caller.clock.spawn(run, "lubdub-worker")
+            while not over.done():
+                try:
+                    await asyncio.wait([over])
+                except asyncio.CancelledError as error:
+                    (self.kill if cancelled is not None else self.close)()
+                    cancelled = error
+        if cancelled is not None:
+            raise cancelled from over.exception()
+        over.result()
+
+    def _begin(self) -> None:
+        """Checks the worker before it runs."""
         if os.getpid() != self._pid:
             raise ForkedError(
                 "this worker was created before the process forked; create it, and its client, in the fork"
@@ -156,11 +216,8 @@ class Worker:
             raise ConfigurationError("the worker has already run; create a new one")
         self._check()
         self._ran = True
-        restore = (
-            self._listen_to_signals()
-            if signals and threading.current_thread() is threading.main_thread()
-            else lambda: None
-        )
+
+    def _run(self) -> None:
         wanted = self._given["name"] or _identity.name_found(self._pid)
         show_info()
         self._key = (os.getpid(), *self.client.caller.endpoints.urls, self.queue, self._machine())
@@ -169,7 +226,6 @@ class Worker:
             self._runner.run()
         finally:
             _identity.release_name(self._key, self._name)
-            restore()
             if self.owns_client:
                 self.client.close()
 
@@ -206,7 +262,12 @@ class Worker:
                     f"tasks of type {type!r} would be claimed but have no handler; add one, or remove the type"
                 )
 
-    def _listen_to_signals(self) -> Callable[[], None]:
+    @contextlib.contextmanager
+    def _signals(self, wanted: bool) -> Generator[None, None, None]:
+        """Stops the worker at a signal, in the main thread."""
+        if not wanted or threading.current_thread() is not threading.main_thread():
+            yield
+            return
         # If the system delivers a signal to another thread, the waiting main thread would notice it only when it wakes up; a descriptor is
         # written at once.
         reader, writer = socket.socketpair()
@@ -224,6 +285,9 @@ class Worker:
                     number = (reader.recv(1) or b"\xff")[0]
                     if number == 0xFF:
                         return
+                    if wakeup >= 0 and os.name == "posix":  # an event loop waits for its signals
+                        with contextlib.suppress(OSError):
+                            os.write(wakeup, bytes([number]))
                 self.log.info("Received %s signal", signal.Signals(number).name)
                 deed()
 
@@ -231,16 +295,15 @@ class Worker:
         wakeup = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         listener = threading.Thread(target=act, name="lubdub-signals", daemon=True)
         listener.start()
-
-        def restore() -> None:
+        try:
+            yield
+        finally:
             signal.set_wakeup_fd(wakeup)
             for number, old in before.items():
                 signal.signal(number, old)
             writer.close()
             listener.join(5)
             reader.close()
-
-        return restore
 
 
 def wait_to_read(of: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""The state of the test server: tasks, workers, and the rules of the API."""
+"""The rules of the test server: what becomes of its tasks and workers."""
 
 from __future__ import annotations
 
@@ -6,77 +6,10 @@ from typing import Any, Dict, List, Optional, cast
 
 from .. import types as t
 from .._answers import seconds_of
-from .._call import write
 from .._clock import Clock, Event
 from .._complete import stamp
-from .._entries import MAX_CHECKPOINT
-
-
-class Refused(Exception):
-    """A refusal."""
-
-    def __init__(self, status: int, code: str, message: str = "", **fields: Any) -> None:
-        super().__init__(code)
-        self.status = status
-        self.body: Dict[str, Any] = {"error": code, "message": message or code, **fields}
-
-
-def check_details(body: Dict[str, Any], field: str = "details") -> None:
-    """Refuses a checkpoint that is too long."""
-    details = body.get("details")
-    if details is not None and len(write(details)) > MAX_CHECKPOINT:
-        raise Refused(
-            400, "invalid_request", f"{field} has more than {MAX_CHECKPOINT} bytes without whitespace", field=field
-        )
-
-
-class Task:
-    """A task."""
-
-    def __init__(self, id: str, fields: Dict[str, Any]) -> None:
-        self.id, self.fields = id, fields
-        self.state = "QUEUED" if fields.get("queue") else "DISPATCHED"
-        self.attempt = 0 if fields.get("queue") else 1
-        self.reason: Optional[str] = None
-        self.worker = ""
-        self.last_beat = 0.0
-        self.ready = 0.0  # since when a worker may claim it
-        self.cancel: Optional[str] = None
-        self.progress: Dict[str, Any] = {}
-        self.last_progress: Optional[Dict[str, Any]] = None
-        self.details: Any = None  # the last checkpoint, of any attempt
-        self.output: Any = None
-        self.error: Optional[Dict[str, Any]] = None
-        self.completions: List[Dict[str, Any]] = []  # accepted completions
-        self.answers: List[Dict[str, Any]] = []  # to them
-        self.waits = False  # it is SCHEDULED, or QUEUED after a snooze
-        self.beats = 0  # the number of accepted heartbeats
-
-    @property
-    def token(self) -> str:
-        """The token for the callbacks of the current attempt."""
-        return f"task-{self.id}-{self.attempt}"
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended."""
-        return self.state in ("SUCCEEDED", "FAILED", "CANCELLED")
-
-
-class Worker:
-    """A worker."""
-
-    def __init__(self, id: str, fields: Dict[str, Any], last_beat: float) -> None:
-        self.id, self.fields, self.last_beat = id, fields, last_beat
-        self.status = "ONLINE"
-        self.draining = self.forced = False
-        self.seq = self.completed = self.failed = 0
-        self.claims: Dict[str, List[Any]] = {}
-
-    @property
-    def token(self) -> str:
-        """The worker's token."""
-        return f"worker-{self.id}"
+from ..errors import NoAnswer
+from ._records import Refused, Task, Worker, check_details
 
 
 class Store:
@@ -200,14 +133,22 @@ class Store:
             self.wake()
 
     def expire(self, task: Task, reason: str) -> None:
-        """Ends the current attempt; a task with a queue returns to it."""
-        task.last_progress = dict(task.progress) or None
-        if task.fields.get("queue") and reason in ("HEARTBEAT_TIMEOUT", "WORKER_LOST"):
-            task.state, task.worker, task.ready = "QUEUED", "", self.clock.wall()
-        else:
-            task.state = "FAILED"
-        task.reason = reason
+        """Ends the current attempt; a lost one is retried as the task's policy allows."""
+        lost = reason in ("HEARTBEAT_TIMEOUT", "WORKER_LOST")
+        delay = task.retries.after_loss() if lost and task.cancel is None else None
+        task.state, task.reason, task.last_progress = "FAILED", reason, dict(task.progress) or None
+        if delay is not None:
+            task.worker = ""
+            self.hold(task, delay, "QUEUED")
         self.wake()
+
+    def give_back(self, worker: Worker) -> None:
+        """Returns the tasks of a worker that deregisters to their queues, and counts nothing."""
+        worker.status = "OFFLINE"
+        for task in list(self.tasks.values()):
+            if task.worker == worker.id and task.state in ("RUNNING", "DISPATCHED"):
+                task.reason, task.worker, task.last_progress = "WORKER_LOST", "", dict(task.progress) or None
+                self.hold(task, 0, "QUEUED")
 
     def supersede(self, task: Task) -> t.TaskEnvelope:
         """Starts another attempt."""
@@ -215,12 +156,15 @@ class Store:
         task.attempt, task.state, task.last_beat = task.attempt + 1, "DISPATCHED", self.clock.now()
         return self.envelope(task)
 
-    def sweep(self) -> None:
-        """Ends attempts and workers that have reached their timeout."""
-        now = self.clock.now()
+    def sweep(self) -> Optional[float]:
+        """Ends attempts and workers that have reached their timeout. Returns when the next may reach it; None: never."""
+        now, dues = self.clock.now(), cast(List[float], [])
         for worker in list(self.workers.values()):
             if worker.status == "ONLINE" and now - worker.last_beat >= self.timeout:
                 worker.status = "OFFLINE"
+                self.wake()
+            if worker.status == "ONLINE":
+                dues.append(worker.last_beat + self.timeout)
         for task in list(self.tasks.values()):
             own = task.fields.get("heartbeatTimeoutMs") or (None if task.fields.get("queue") else 90000)
             if task.state not in ("RUNNING", "DISPATCHED"):
@@ -230,6 +174,9 @@ class Store:
                 self.expire(task, "HEARTBEAT_TIMEOUT")
             elif worker is not None and worker.status == "OFFLINE":
                 self.expire(task, "WORKER_LOST")
+            elif own and task.state == "RUNNING":
+                dues.append(task.last_beat + own / 1000 + 0.001)
+        return min(dues, default=None)
 
     # Callbacks.
 
@@ -274,16 +221,21 @@ class Store:
         outcome = body["outcome"]
         if outcome == "SNOOZED" and not task.fields.get("queue"):
             raise Refused(409, "task_without_queue")
-        again = outcome == "SNOOZED" and task.cancel is None
+        delay: Optional[float] = None  # until the next attempt; None: the task ends
+        if task.cancel is None and outcome == "SNOOZED":
+            delay = body["delayMs"] / 1000
+        elif task.cancel is None and outcome == "FAILED":
+            delay = task.retries.after_failure(body["error"])
+        again = delay is not None
         answer: Dict[str, Any] = {"acknowledged": True, "finalState": outcome, "serverTime": wall, "willRetry": again}
         task.completions.append(body)
         task.answers.append(answer)
-        if again:
+        task.output, task.error = body.get("output"), body.get("error")
+        if delay is not None:
             answer["nextAttempt"] = task.attempt + 1
             task.worker, task.last_progress = "", dict(task.progress) or None
-            self.hold(task, body["delayMs"] / 1000, "QUEUED")
+            self.hold(task, delay, "QUEUED")
         else:
-            task.output, task.error = body.get("output"), body.get("error")
             task.state = "CANCELLED" if outcome == "SNOOZED" else outcome
         self.wake()
         return answer
@@ -350,8 +302,7 @@ class Store:
         if act == "drain":
             worker.draining = True
         elif act == "deregister":
-            worker.status = "OFFLINE"
-            self.sweep()
+            self.give_back(worker)
         else:
             raise Refused(404, "not_found")
         self.wake()
@@ -412,6 +363,8 @@ class Store:
                     worker = self.workers.get(bearer[7:]) if bearer.startswith("worker-") else None
                     if worker is None:
                         raise Refused(401, "unauthorized")
+                    if worker.cut:
+                        raise NoAnswer("the worker is cut off")
                     self.online(worker)
                     if worker.draining:
                         raise Refused(409, "worker_draining")

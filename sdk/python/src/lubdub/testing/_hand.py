@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import sys
 import threading
 import time
-from typing import Any, Callable, Generator, List, Optional, Tuple
+from concurrent.futures import Future
+from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from .. import _exit
 from .._clock import Clock, Timer
 
 PATIENCE = 30.0  # real seconds after which a thread that still runs fails the test
+GRACE = 2.0  # real seconds that the clock waits for a handler that works
+RESULT: Any = vars(Future)["result"].__code__
+QUIET = 20  # looks, 2 ms apart, without any activity, after which other handlers are taken to wait
 
 
 def _rounded(seconds: float) -> float:
@@ -54,7 +59,9 @@ class HandClock(Clock):
         self._lock = threading.Lock()
         self._rest = threading.Condition(self._lock)
         self._now, self._start = 1000.0, 1_767_225_600.0 - 1000.0
-        self._busy = self._outside = self._activity = 0
+        self._slept = 0.0
+        self._busy = self._activity = 0
+        self._handlers: Dict[int, float] = {}  # threads that run user code, with the real time since when
         self._waiters: List[_Waiter] = []
         self._timers: List[Tuple[float, int, Timer]] = []
         self._count = itertools.count()
@@ -64,6 +71,9 @@ class HandClock(Clock):
 
     def now(self) -> float:
         return self._now
+
+    def awake(self) -> float:
+        return self._now - self._slept
 
     def wall(self) -> float:
         return self._start + self._now
@@ -89,11 +99,23 @@ class HandClock(Clock):
         return _exit.start(run, name)
 
     @contextlib.contextmanager
+    def inside(self) -> Generator[None, None, None]:
+        if getattr(self._mine, "counted", False):
+            yield
+            return
+        self._mine.counted = True
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._mine.counted = False
+            self._add(-1)
+
+    @contextlib.contextmanager
     def outside(self) -> Generator[None, None, None]:
         counted = getattr(self._mine, "counted", False)
         self._mine.counted, self._mine.outside = False, True
-        with self._lock:
-            self._outside += 1
+        self._begins()
         if counted:
             self._add(-1)
         try:
@@ -103,8 +125,13 @@ class HandClock(Clock):
             if counted:
                 self._add(1)
             with self._lock:
-                self._outside -= 1
+                del self._handlers[threading.get_ident()]
             self._mine.counted, self._mine.outside = counted, False
+
+    def _begins(self) -> None:
+        """A handler begins, or continues after a wait."""
+        with self._lock:
+            self._handlers[threading.get_ident()] = time.monotonic()
 
     # For conditions.
 
@@ -114,17 +141,19 @@ class HandClock(Clock):
             at = None if timeout is None else self._now + _rounded(timeout)
             waiter = _Waiter(on, at, getattr(self._mine, "counted", False), getattr(self._mine, "outside", False))
             self._waiters.append(waiter)
-            self._outside -= waiter.outside
+            if waiter.outside:
+                del self._handlers[threading.get_ident()]
         if waiter.counted:
             self._add(-1)
         return waiter
 
     def leave(self, waiter: _Waiter) -> None:
         """A thread stops waiting."""
+        if waiter.outside:
+            self._begins()
         with self._lock:
             self._waiters.remove(waiter)
             self._activity += 1
-            self._outside += waiter.outside and not waiter.woken
         if waiter.counted and not waiter.woken:
             self._add(1)
         elif waiter.outside and waiter.woken:
@@ -136,7 +165,6 @@ class HandClock(Clock):
             woken = [w for w in self._waiters if w.on is on and not w.woken]
             for waiter in woken:
                 waiter.woken = True
-                self._outside += waiter.outside
         self._add(sum(w.counted or w.outside for w in woken))  # handlers until they run
 
     def _add(self, busy: int) -> None:
@@ -148,16 +176,31 @@ class HandClock(Clock):
     # For tests.
 
     def settle(self) -> None:
-        """Waits until all threads of the SDK wait. Handlers get a moment, since what they wait for is unknown."""
+        """Waits until all threads of the SDK wait. Handlers that work get GRACE seconds. Others get a moment, since what they wait for is
+        unknown."""
         with self._lock:
             if not self._rest.wait_for(lambda: self._busy <= 0, PATIENCE):
                 raise AssertionError("a thread of the SDK is still running")
         quiet, seen = 0, -1
-        while self._outside and quiet < 20:
+        while self._handlers and quiet < QUIET:
             time.sleep(0.002)
             with self._lock:
                 self._rest.wait_for(lambda: self._busy <= 0, PATIENCE)
-                quiet, seen = (quiet + 1 if self._activity == seen else 0), self._activity
+                idle, seen = self._activity == seen and not self._working(), self._activity
+            quiet = quiet + 1 if idle else 0
+
+    def _working(self) -> bool:
+        """Whether a handler works, or a coroutine for it. One that waits for another thread, by threading, does not."""
+        frames, recent = sys._current_frames(), time.monotonic() - GRACE  # pyright: ignore[reportPrivateUsage]
+        for thread, since in self._handlers.items():
+            frame = frames.get(thread)
+            if frame is None or since < recent:
+                continue
+            waits = frame.f_code.co_filename == threading.__file__
+            caller = frame.f_back
+            if not waits or (caller is not None and caller.f_code is RESULT):
+                return True
+        return False
 
     def advance(self, seconds: float) -> None:
         """Advances the clock, and wakes waiters in the order of their times."""
@@ -174,6 +217,13 @@ class HandClock(Clock):
     def jump(self, seconds: float) -> None:
         """Advances the clock as if the host had slept: no waiter is woken on the way."""
         self.settle()
+        self._slept += seconds
+        self._move(self._now + seconds)
+        self.settle()
+
+    def stall(self, seconds: float) -> None:
+        """Advances the clock as if no thread of the SDK could run meanwhile."""
+        self.settle()
         self._move(self._now + seconds)
         self.settle()
 
@@ -185,7 +235,8 @@ class HandClock(Clock):
         return min(times) if times else None
 
     def until(self, what: str, holds: Callable[[], Any], most: float = 3600) -> None:
-        """Advances the clock, from one waiter to the next, until a condition holds. Fails if it does not hold within most seconds."""
+        """Advances the clock, from one waiter to the next, until a condition holds. Fails if it does not hold within most seconds, or if
+        nothing waits for the clock and it does not hold within 30 real seconds."""
         end = self._now + most
         stalled = time.monotonic() + PATIENCE
         while True:
@@ -193,13 +244,17 @@ class HandClock(Clock):
             if holds():
                 return
             at = self.next()
-            if at is not None and at <= end:
+            if at is not None and at > end:
+                raise AssertionError(f"not within {most:g} s of the test's clock: {what}")
+            if at is not None:
                 self._move(at)
                 stalled = time.monotonic() + PATIENCE
-            elif not self._outside or time.monotonic() > stalled or (at is not None and at > end):
-                raise AssertionError(f"not within {most:g} s of the test's clock: {what}")
+            elif time.monotonic() > stalled:
+                raise AssertionError(
+                    f"nothing waits for the test's clock, and not within {PATIENCE:g} real seconds: {what}"
+                )
             else:
-                time.sleep(0.005)
+                time.sleep(0.005)  # threads that the test started, such as one that is about to run a worker
 
     def run(self, call: Callable[[], Any]) -> Any:
         """Makes a call in a thread, and advances the clock until it returns; returns or raises what the call does."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import urllib.parse
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Set, Union
 
 from .. import types as t
 from .._clock import Clock, Event
@@ -13,8 +14,10 @@ from .._complete import stamp
 from .._http import Response, Stream, Transport
 from ..client import Client
 from ..errors import NoAnswer, NotSent
-from ._fake import Refused, Store, Task, Worker
+from ..worker import Worker as AnyWorker
+from ._fake import Store
 from ._hand import HandClock
+from ._records import Refused, Task, Worker
 
 TOKEN = "testing-token"
 
@@ -39,8 +42,11 @@ Intercept = Callable[[Request], Union[None, "tuple[int, Any]", "tuple[int, Any, 
 
 
 class Server(Transport):
-    """A server and the transport to it: no socket is opened. Time moves only when the test moves it: advance, jump, until. interval and
-    timeout: the heartbeat interval of workers and their heartbeat timeout, in seconds."""
+    """A server and the transport to it: no socket is opened. Time moves only when the test moves it: advance, jump, until. task.wait
+    follows it, and real sleeps do not; while a handler really works it stands still, for 2 real seconds at most. Where handlers run on the
+    test's event loop, move it from another thread. Tasks are retried as the API's defaults or their retry policy say.
+
+    interval, timeout: the heartbeat interval of workers and their heartbeat timeout, in seconds."""
 
     def __init__(self, *, interval: float = 10, timeout: float = 30, clock: Optional[Clock] = None) -> None:
         self.hand = HandClock()
@@ -52,6 +58,8 @@ class Server(Transport):
         self.is_down = False
         self._clients: List[Client] = []
         self._losing: List[str] = []
+        self._cut: Set[str] = set()  # tokens with which nothing arrives
+        self._sweep_at: Optional[float] = None
         self._numbers = itertools.count(1)
 
     def __enter__(self) -> "Server":
@@ -60,6 +68,7 @@ class Server(Transport):
     def __exit__(self, *_: object) -> None:
         for client in self._clients:
             client.close()
+        self._clients.clear()
 
     def client(self, **options: Any) -> Client:
         """A client of this server."""
@@ -100,6 +109,44 @@ class Server(Transport):
         """A worker, to inspect: status, held, completed, failed. The newest one unless its id is given."""
         workers = self.store.workers
         return workers[worker_id] if worker_id else list(workers.values())[-1]
+
+    @contextlib.contextmanager
+    def running(self, worker: AnyWorker) -> Generator[AnyWorker, None, None]:
+        """Runs a worker of a client of this server in a thread, from its registration until it has stopped at the end of the block, which
+        finishes its tasks. Raises what its run raises."""
+        ended: List[Optional[BaseException]] = []
+
+        def run() -> None:
+            try:
+                worker.run(signals=False)
+                ended.append(None)
+            except BaseException as error:
+                ended.append(error)
+
+        self.hand.spawn(run, "lubdub-test-worker")
+        self.until("the worker registers", lambda: worker.registered or ended)
+        try:
+            if not ended:
+                yield worker
+        finally:
+            worker.close()
+            self.until("the worker stops", lambda: ended)
+        if ended[0] is not None:
+            raise ended[0]
+
+    def cut_off(self, worker_id: str = "") -> None:
+        """Loses what a worker sends from now on, as if its host had failed: after the heartbeat timeout its tasks are lost. The newest one
+        unless its id is given."""
+        worker = self.worker(worker_id)
+        worker.cut = True
+        self._cut |= {worker.token, *(task.token for task in self.store.tasks.values() if task.worker == worker.id)}
+        self.store.wake()
+
+    def reconnect(self) -> None:
+        """Lets workers that were cut off reach the server again."""
+        self._cut.clear()
+        for worker in self.store.workers.values():
+            worker.cut = False
 
     def cancel(self, task_id: str, reason: str = "") -> None:
         """Requests cancellation of a task."""
@@ -156,6 +203,7 @@ class Server(Transport):
         """Answers again. The outage does not count as silence."""
         self.is_down = False
         self.store.credit()
+        self._sweep()
 
     def lose_answers(self, *paths: str) -> None:
         """Receives the next request to each path, but loses the answer; a path may end with *."""
@@ -181,16 +229,22 @@ class Server(Transport):
         self.requests.append(request)
         if self.is_down:
             raise NotSent(f"{method} {parts.path}: the server is down")
+        if self._is_cut(request):
+            raise NotSent(f"{method} {parts.path}: the worker is cut off")
         answered = self.intercept(request) if self.intercept is not None else None
         extra: Dict[str, str] = {}
         if answered is not None:
             status, answer = answered[0], answered[1]
             extra = answered[2] if len(answered) > 2 else {}  # pyright: ignore[reportGeneralTypeIssues]
+            if status == 503:  # an outage, which does not count as silence
+                self.store.credit()
         else:
             try:
                 status, answer = self._handle(request, parts.query, limit, cancel)
             except Refused as refused:
                 status, answer = refused.status, refused.body
+            finally:
+                self._sweep()
         request.status = status
         for path in self._losing:
             if matches(parts.path, path):
@@ -203,10 +257,31 @@ class Server(Transport):
     def stream(self, url: str, headers: Mapping[str, str], limit: float, cancel: Optional[Event] = None) -> Stream:
         raise NoAnswer("this server has no events")
 
+    def _is_cut(self, request: Request) -> bool:
+        """Whether a request comes from a worker that is cut off."""
+        if not self._cut:
+            return False
+        items: List[Dict[str, Any]] = request.json()["heartbeats"] if request.path == "/v1/heartbeats" else []
+        tokens = {request.headers.get("Authorization", "")[7:], *(str(item.get("taskToken")) for item in items)}
+        return not tokens.isdisjoint(self._cut)
+
+    def _sweep(self) -> None:
+        """Ends what has reached its timeout, now and when that is next the case."""
+        due = None if self.is_down else self.store.sweep()
+        if due is not None and (self._sweep_at is None or due < self._sweep_at):
+            self._sweep_at = due
+            # not at once again: the sum of two times may be rounded down
+            self.clock.call_later(max(due - self.clock.now(), 0.001), self._sweep_again)
+
+    def _sweep_again(self) -> None:
+        self._sweep_at = None
+        if self._clients:
+            self._sweep()
+
     def _handle(self, request: Request, query: str, limit: float, cancel: Optional[Event]) -> "tuple[int, Any]":
         store, parts, body = self.store, request.path.strip("/").split("/"), request.json()
         bearer = request.headers.get("Authorization", "").replace("Bearer ", "", 1)
-        store.sweep()
+        self._sweep()
         if parts[:2] == ["v1", "heartbeats"]:
             return 200, {
                 "results": [store.beat(item) for item in body["heartbeats"]],
