@@ -93,14 +93,7 @@ func (a *Attempt) Number() int { return a.number }
 func (a *Attempt) Context() context.Context { return a.Within(a.ctx) }
 
 // LastProgress returns the last progress that the previous attempt reported: pct from 0 to 100, and false if it reported none.
-func (a *Attempt) LastProgress() (pct float64, message string, ok bool) {
-	if a.last == nil || !given(a.last.ProgressPct) && !given(a.last.Message) {
-		return 0, "", false
-	}
-	_ = json.Unmarshal(a.last.ProgressPct, &pct)
-	_ = json.Unmarshal(a.last.Message, &message)
-	return pct, message, true
-}
+func (a *Attempt) LastProgress() (pct float64, message string, ok bool) { return a.last.Reported() }
 
 // Progress reports progress as a percentage, 0 to 100, and a message of at most 1,024 bytes; more is cut. It replaces progress that was not
 // sent yet, is sent with the next heartbeat, and never waits. It fails if pct is out of range, or with the reason why the attempt is over.
@@ -125,20 +118,9 @@ func (a *Attempt) Progress(pct float64, message string) error {
 	return nil
 }
 
-// given reports whether a field was given, and is not null.
-func given(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }
-
 // LastCheckpoint decodes the last checkpoint that an earlier attempt of the task saved into v, a pointer. Without one it returns false and
 // leaves v unchanged.
-func (a *Attempt) LastCheckpoint(v any) (ok bool, err error) {
-	if a.last == nil || len(a.last.Details) == 0 {
-		return false, nil
-	}
-	if err := json.Unmarshal(a.last.Details, v); err != nil {
-		return false, fmt.Errorf("lubdub: the last checkpoint: %w", err)
-	}
-	return true, nil
-}
+func (a *Attempt) LastCheckpoint(v any) (ok bool, err error) { return a.last.Checkpoint(v) }
 
 // Checkpoint saves how far the work is, as any value but nil that encoding/json encodes in at most 16 KiB, for the next attempt's
 // LastCheckpoint. It replaces a checkpoint that was not sent yet, is sent with the next heartbeat, and never waits. It fails if v cannot be
@@ -153,7 +135,7 @@ func (a *Attempt) Checkpoint(v any) error {
 		_ = json.Compact(&compact, raw) // raw is JSON
 	}
 	switch text := compact.Bytes(); {
-	case !given(text):
+	case len(text) == 0 || string(text) == "null":
 		return errors.New("lubdub: a checkpoint of null cannot be saved")
 	case len(text) > maxCheckpoint:
 		return fmt.Errorf("lubdub: the checkpoint has %d bytes, and a server takes %d; put the data elsewhere and save where it is",

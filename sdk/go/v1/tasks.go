@@ -1,6 +1,9 @@
 package v1
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // State is a task's state.
 type State string
@@ -196,6 +199,30 @@ type Progress struct {
 	// none did, and from histories.
 	Details json.RawMessage `json:"details,omitempty"`
 }
+
+// Reported returns the progress, 0 to 100, and the message; false if there is neither. It may be called on nil.
+func (p *Progress) Reported() (pct float64, message string, ok bool) {
+	if p == nil || !given(p.ProgressPct) && !given(p.Message) {
+		return 0, "", false
+	}
+	_ = json.Unmarshal(p.ProgressPct, &pct)
+	_ = json.Unmarshal(p.Message, &message)
+	return pct, message, true
+}
+
+// Checkpoint decodes the last checkpoint into v, a pointer; false if there is none. It may be called on nil.
+func (p *Progress) Checkpoint(v any) (ok bool, err error) {
+	if p == nil || len(p.Details) == 0 {
+		return false, nil
+	}
+	if err := json.Unmarshal(p.Details, v); err != nil {
+		return false, fmt.Errorf("lubdub: the last checkpoint: %w", err)
+	}
+	return true, nil
+}
+
+// given reports whether a field was given, and is not null.
+func given(field json.RawMessage) bool { return len(field) > 0 && string(field) != "null" }
 
 // Liveness is computed from the last heartbeat at the time of the answer.
 type Liveness string

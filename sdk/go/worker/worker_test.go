@@ -102,7 +102,8 @@ func TestHowHandlersEnd(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t, test.opts...)
 				s.run(test.handler)
-				id := s.enqueue()
+				once := 1
+				id := s.server.Enqueue(v1.CreateTaskRequest{Type: "job", Payload: json.RawMessage(`{}`), Retry: &v1.RetryPolicy{MaxAttempts: &once}})
 				time.Sleep(2 * time.Hour)
 				got := s.server.Task(id)
 				if got.State != v1.Failed || got.Error == nil || got.Error.Category != test.category ||
@@ -117,6 +118,31 @@ func TestHowHandlersEnd(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A test of a handler needs no worker: its task has what the envelope has, and drops its reports.
+func TestAHandlerRunsWithoutAWorker(t *testing.T) {
+	handle := func(ctx context.Context, task *worker.Task) (any, error) {
+		var frames, from int
+		if err := task.Payload(&frames); err != nil {
+			return nil, err
+		}
+		if _, err := task.LastCheckpoint(&from); err != nil {
+			return nil, err
+		}
+		pct, message, _ := task.LastProgress()
+		_, drains := worker.DrainDeadline(ctx)
+		return fmt.Sprintln(from, frames, pct, message, task.Attempt(), drains), errors.Join(task.Progress(50, "half"), task.Checkpoint(frames))
+	}
+	for want, e := range map[string]*v1.TaskEnvelope{
+		"0 9 0  1 false\n": {Attempt: 1, Payload: json.RawMessage(`9`)},
+		"7 9 5 cut 2 false\n": {Attempt: 2, Payload: json.RawMessage(`9`), LastProgress: &v1.Progress{ProgressPct: json.RawMessage(`5`),
+			Message: json.RawMessage(`"cut"`), Details: json.RawMessage(`7`)}},
+	} {
+		if got, err := handle(t.Context(), &worker.Task{Envelope: e}); got != want || err != nil {
+			t.Errorf("%v, not %s: %v", got, want, err)
+		}
 	}
 }
 

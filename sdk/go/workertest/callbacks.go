@@ -201,13 +201,14 @@ func (s *Server) completed(id, token string, body []byte) (any, *refuse) {
 	}
 	t.answer = v1.CompletedResponse{Acknowledged: true, FinalState: v1.State(r.Outcome), ServerTime: v1.At(now)}
 	t.completion, t.Output, t.Error, t.Phase, t.Partial = body, r.Output, r.Error, r.CancelledDuringPhase, r.PartialProgress
-	if r.Outcome != v1.OutcomeSnoozed || t.cancelRequested {
+	switch {
+	case r.Outcome == v1.OutcomeSnoozed && !t.cancelRequested:
+		s.requeue(t, msOr(r.DelayMs, 0))
+	case r.Outcome == v1.OutcomeFailed && s.fails(t, r.Error):
+	default:
 		s.finish(t, state, "")
 		return t.answer, nil
 	}
-	t.State, t.readyAt = v1.Queued, now.Add(msOr(r.DelayMs, 0))
 	t.answer.WillRetry, t.answer.NextAttempt = true, t.Attempt+1
-	s.queued = append(s.queued, t)
-	s.change()
 	return t.answer, nil
 }

@@ -77,3 +77,53 @@ func TestSilenceIsFound(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A failed task is retried by its policy, or after the delay that its handler asks for.
+func TestFailuresAreRetried(t *testing.T) {
+	twice, once := 2, 1
+	for name, test := range map[string]struct {
+		policy *v1.RetryPolicy
+		err    error
+		delays []time.Duration // before each further attempt
+	}{
+		"by default":      {nil, errors.New("no"), []time.Duration{time.Second, 2 * time.Second}},
+		"its policy":      {&v1.RetryPolicy{MaxAttempts: &twice}, errors.New("no"), []time.Duration{time.Second}},
+		"one attempt":     {&v1.RetryPolicy{MaxAttempts: &once}, errors.New("no"), nil},
+		"after a delay":   {&v1.RetryPolicy{MaxAttempts: &twice}, worker.RetryAfter(time.Minute, errors.New("no")), []time.Duration{time.Minute}},
+		"a permanent one": {nil, worker.Permanent(errors.New("no")), nil},
+		"a snooze is none": {&v1.RetryPolicy{MaxAttempts: &once}, worker.Snooze(time.Minute),
+			[]time.Duration{time.Minute, time.Minute, time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := workertest.New(t)
+			c, err := client.New(s.URL(), s.Options()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			w, err := worker.New(c, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			attempts := make(chan time.Time, 10)
+			w.Handle("job", func(context.Context, *worker.Task) (any, error) { attempts <- s.Now(); return nil, test.err })
+			ended := make(chan error, 1)
+			go func() { ended <- w.Run(t.Context()) }()
+			id := s.Enqueue(v1.CreateTaskRequest{Type: "job", Retry: test.policy})
+			s.Until("all attempts have run", func() bool { return len(attempts) > len(test.delays) })
+			last := <-attempts
+			for _, want := range test.delays {
+				next := <-attempts
+				if got := next.Sub(last); got < want || got > want+2*time.Second { // the clock moves in steps of a second
+					t.Errorf("an attempt came after %v, not %v", got, want)
+				}
+				last = next
+			}
+			if name != "a snooze is none" {
+				s.Until("it has failed", func() bool { return s.Task(id).State == v1.Failed })
+			}
+			w.Close()
+			s.Until("the worker has left", func() bool { return len(ended) == 1 })
+		})
+	}
+}

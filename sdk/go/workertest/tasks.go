@@ -3,6 +3,7 @@ package workertest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ type task struct {
 	last            *v1.Progress
 	readyAt         time.Time // until when it is not handed out; zero: it may be
 	since           time.Time // since when it may be handed out
+	failures        int
 }
 
 // Task is the state of a task.
@@ -229,14 +231,59 @@ func (s *Server) sweep() {
 	}
 }
 
-// lose takes an attempt from its worker: a task with a queue returns to it. The mutex is held.
+// lose takes an attempt from its worker. The mutex is held.
 func (s *Server) lose(t *task, reason string) {
 	t.Lost++
-	if t.request.Queue == "" {
+	if t.request.Queue == "" || t.Lost > or(t.policy().MaxLosses, 3) || t.cancelRequested {
 		s.finish(t, v1.Failed, reason)
 		return
 	}
-	t.State, t.Reason, t.since = v1.Queued, reason, s.time.Now()
+	t.Reason = reason
+	s.requeue(t, t.backoff())
+}
+
+// fails reports a failure of an attempt, and whether another attempt follows. The mutex is held.
+func (s *Server) fails(t *task, e *v1.TaskError) (again bool) {
+	retryable := e.Category.Retryable()
+	if e.Retryable != nil {
+		retryable = *e.Retryable
+	}
+	if t.request.Queue == "" || t.cancelRequested || !retryable {
+		return false
+	}
+	if t.failures++; t.failures >= or(t.policy().MaxAttempts, 3) {
+		return false
+	}
+	s.requeue(t, msOr(e.RetryAfterMs, t.backoff()))
+	return true
+}
+
+// requeue returns a task to its queue, for an attempt after a delay. The mutex is held.
+func (s *Server) requeue(t *task, delay time.Duration) {
+	t.State, t.readyAt = v1.Queued, s.time.Now().Add(delay)
 	s.queued = append(s.queued, t)
 	s.change()
+}
+
+// policy returns the task's retry policy, without the defaults.
+func (t *task) policy() v1.RetryPolicy {
+	if t.request.Retry == nil {
+		return v1.RetryPolicy{}
+	}
+	return *t.request.Retry
+}
+
+// backoff returns the delay before the attempt after the failures and losses so far.
+func (t *task) backoff() time.Duration {
+	p := t.policy()
+	growth := math.Pow(or(p.Multiplier, 2), float64(t.failures+t.Lost-1))
+	ms := min(float64(or(p.InitialBackoffMs, 1000))*growth, float64(or(p.MaxBackoffMs, 60_000)))
+	return time.Duration(ms) * time.Millisecond
+}
+
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
 }
