@@ -221,7 +221,7 @@ bin/vale:
 
 lint-prose: bin/vale
 	go test ./internal/archtest -run '^TestProse$$' -count=1 -prose $(CURDIR)/bin/prose
-	bin/vale --output=line $$(git ls-files '*.md' '*.go') bin/prose
+	bin/vale --output=line $$(git ls-files '*.md' '*.go' ':!bench/results') bin/prose
 
 format: deps-typescript ## format Go, TypeScript and Python
 	gofmt -w .

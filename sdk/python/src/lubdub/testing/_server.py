@@ -43,7 +43,7 @@ Intercept = Callable[[Request], Union[None, "tuple[int, Any]", "tuple[int, Any, 
 
 class Server(Transport):
     """A server and the transport to it: no socket is opened. Time moves only when the test moves it: advance, jump, until. task.wait
-    follows it, and real sleeps do not; while a handler really works it stands still, for 2 real seconds at most. Where handlers run on the
+    follows it, and real sleeps do not; while a handler really works it is paused, for 2 real seconds at most. Where handlers run on the
     test's event loop, move it from another thread. Tasks are retried as the API's defaults or their retry policy say.
 
     interval, timeout: the heartbeat interval of workers and their heartbeat timeout, in seconds."""
