@@ -1,6 +1,6 @@
 # `make` without a target lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-sdk build check test test-all lint-go lint-web lint-python lint-prose format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
+.PHONY: help run demo build check test test-all lint-go lint-web lint-python lint-prose format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
 
 # Version information in the binary. The go command records the same, but not in git worktrees.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -26,9 +26,6 @@ run: build ## run API, sweeper, embedded Redis and a simulated fleet in one proc
 
 demo: build ## run the same for about 20 s and print a summary; fails if any verdict was wrong
 	bin/lubdub dev --for 20s --check
-
-demo-sdk: build ## run workers of every SDK together: one of each is killed, and the others finish its tasks; 20 s; needs python3 and node
-	go run ./internal/sdkdemo -lubdub bin/lubdub
 
 build: ## build the static binary bin/lubdub
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/lubdub ./cmd/lubdub
