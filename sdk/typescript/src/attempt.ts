@@ -1,5 +1,5 @@
 import './dispose.js';
-import { link, checkOnRead } from './abort.js';
+import { link, checkOnRead, untilAborted } from './abort.js';
 import { type Call, seg } from './call.js';
 import { elapsed, type Moment, read } from './clock.js';
 import type { Context, Lease } from './context.js';
@@ -14,6 +14,7 @@ import type { Limits } from './beats/messages.js';
 import { beatOf } from './beats/reports.js';
 import { type Expiry, persist, type Persistence, sendCompletion } from './persist.js';
 import { Stuck, TaskTimeout } from './worker/ends.js';
+import { graceOf } from './worker/options.js';
 import type { CompletedRequest, CompletedResponse, StartedResponse, TaskEnvelope } from './types.js';
 import { detailsOf, lastProgressOf, progressOf, Updates } from './updates.js';
 
@@ -180,7 +181,8 @@ export class Attempt {
 
   /**
    * Sends a completion; attempt, worker and time are filled in. From then on no heartbeat is sent. If the attempt is no longer ours nothing
-   * is sent, and it rejects with the reason; so does a refusal.
+   * is sent, and it rejects with the reason; so does a refusal. A signal that ends makes it reject at once with the signal's reason; if the
+   * attempt has started, it is then over here, and the server may have applied the completion.
    */
   async complete(request: Omit<CompletedRequest, 'attempt'>, options: { signal?: AbortSignal } = {}): Promise<CompletedResponse> {
     const { workerId } = this.#who();
@@ -188,12 +190,13 @@ export class Attempt {
     this.#throwIfOver();
     const body = completionOf({ ...request, attempt: this.number, completedAt, workerId });
     if (this.#phase === 'starting') {
-      await this.started;
+      await untilAborted(options.signal, () => this.started);
       this.#throwIfOver();
     }
     if (this.#holder) this.#hub.ending(this.#key, this.#holder.workerNumber);
     try {
-      return await this.#await(this.#send(body, options.signal), request.outcome);
+      const answer = untilAborted(options.signal, () => this.#send(body, options.signal));
+      return await this.#await(answer, request.outcome);
     } finally {
       if (this.#holder) this.#hub.settled(this.#key, this.#holder.workerNumber);
     }
@@ -350,7 +353,7 @@ export class Attempt {
   #limits(): Limits | undefined {
     if (!this.#holder) return undefined;
     const { taskTimeoutMs, watchdogMs } = this.#holder.limits;
-    const graceMs = Math.max(this.envelope.cancelGracePeriodMs, 1000);
+    const graceMs = graceOf(this.envelope);
     return { since: this.#client.clock.now(), taskTimeoutMs, watchdogMs, graceMs, urls: this.#base.urls, expires: this.#expires };
   }
 

@@ -10,6 +10,8 @@ export interface Clock {
 
 export interface Timer {
   cancel(): void;
+  /** Lets the process end before the call; a clock that never keeps the process alive needs none. */
+  unref?(): void;
 }
 
 /** The readings of both clocks at one moment. */
@@ -27,7 +29,7 @@ export const machineClock: Clock = {
   wall: () => Date.now(),
   setTimeout(f, ms) {
     const timer = setTimeout(f, Math.min(Math.max(0, Math.ceil(ms)), longest));
-    return { cancel: () => clearTimeout(timer) };
+    return { cancel: () => clearTimeout(timer), unref: () => void timer.unref() };
   },
 };
 

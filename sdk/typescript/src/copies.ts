@@ -1,6 +1,6 @@
 import { Cancelled, DeadlineExceeded, EndedError, Expired, LeaseEnded, Lost, StoppedError, Superseded } from './ends.js';
 import { AnswerError, ApiError, ClosedError, UnansweredError, UsageError } from './errors.js';
-import { Failure, OutputError, Snooze, textOf } from './failure.js';
+import { cut, Failure, maxStack, OutputError, Snooze, textOf } from './failure.js';
 import { Stopping, Stuck, TaskTimeout } from './worker/ends.js';
 
 /** The classes that a copy keeps, by name, since a bundler may rename them. */
@@ -26,15 +26,18 @@ export interface ErrorCopy {
 /** How many causes a copy keeps. */
 const maxCauses = 8;
 
+/** The limit of a copied field, in bytes of JSON. */
+const maxField = 4 << 10;
+
 /** Copies an error. shared: one that the other side has, and gives to errorOf. */
 export function copyOf(error: unknown, shared?: unknown, causes = maxCauses): ErrorCopy {
-  if (!(error instanceof Error)) return { name: 'Error', message: textOf(error), stack: '', fields: {} };
+  if (!(error instanceof Error)) return { name: 'Error', message: cut(textOf(error), maxStack), stack: '', fields: {} };
   const { name, message, stack, cause } = error;
   return {
     is: names.find((one) => error instanceof classes[one]),
     name: name === 'Error' ? error.constructor.name : name, // a class that sets no name
-    message,
-    stack,
+    message: cut(message, maxStack),
+    stack: stack && cut(stack, maxStack),
     fields: fieldsOf(error),
     cause: cause instanceof Error && causes > 0 ? copyOf(cause, shared, causes - 1) : undefined,
     isShared: error === shared,
@@ -52,13 +55,15 @@ export function errorOf(copy: ErrorCopy, shared?: unknown): Error {
   return error;
 }
 
-/** The fields of an error that JSON can hold. */
+/** The further fields of an error that JSON can hold. The partial progress of a StoppedError has the limit of its completion. */
 function fieldsOf(error: Error): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
-  for (const [field, value] of Object.entries(error)) {
+  const most = error instanceof StoppedError ? Infinity : maxField;
+  for (const field of Object.keys(error)) {
+    if (['message', 'stack', 'cause'].includes(field)) continue;
     try {
-      const text = JSON.stringify(value) as string | undefined;
-      if (text !== undefined) fields[field] = JSON.parse(text);
+      const text = JSON.stringify(error[field as keyof Error]) as string | undefined;
+      if (text !== undefined && Buffer.byteLength(text) <= most) fields[field] = JSON.parse(text);
     } catch {
       // The error is worth more than this field.
     }

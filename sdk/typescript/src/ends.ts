@@ -1,4 +1,4 @@
-import { type ApiError, type ErrorFields } from './errors.js';
+import { type ApiError, ClosedError, type ErrorFields } from './errors.js';
 
 /**
  * Why the signal of a tracked attempt ends: its reason is one of these. After Cancelled the attempt is still ours and needs a completion;
@@ -81,9 +81,15 @@ export class EndedError extends Error {
   }
 }
 
+/** Whether the reason of a signal means that nothing more is sent about the attempt. */
+export function meansOver(reason: unknown): boolean {
+  if (reason instanceof Cancelled) return false;
+  return reason instanceof AttemptEnd || reason instanceof EndedError || reason instanceof ClosedError;
+}
+
 /** Throws the reason of a signal if it means that nothing more is sent about the attempt. */
 export function throwIfOver({ aborted, reason }: AbortSignal): void {
-  if (aborted && !(reason instanceof Cancelled) && (reason instanceof AttemptEnd || reason instanceof EndedError)) throw reason;
+  if (aborted && meansOver(reason)) throw reason;
 }
 
 const reasonDeadline = 'DEADLINE_EXCEEDED';

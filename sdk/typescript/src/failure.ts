@@ -3,7 +3,7 @@ import { UsageError } from './errors.js';
 import type { CompletedRequest, ErrorCategory, TaskError } from './types.js';
 
 /** The size of a message and of a stack that are sent, in bytes. */
-const maxStack = 16 << 10;
+export const maxStack = 16 << 10;
 
 /** The limit of a completion, in bytes. */
 const maxCompletion = 256 << 10;

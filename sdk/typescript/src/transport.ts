@@ -122,8 +122,14 @@ class TunnelAgent extends https.Agent {
         return fail(Object.assign(new Error(`the proxy answered ${res.statusCode}`), { code: 'ECONNREFUSED' }));
       }
       const inner = tls.connect({ socket, servername: host.replace(/^[\d.:[\]]+$/, ''), ca: this.#ca });
-      inner.once('error', fail);
-      inner.once('secureConnect', () => callback?.(null, inner));
+      const stop = () => inner.destroy(options.gone!.reason as Error);
+      const settle = () => options.gone?.removeEventListener('abort', stop);
+      options.gone?.addEventListener('abort', stop, { once: true });
+      inner.once('close', settle).once('error', fail);
+      inner.once('secureConnect', () => {
+        settle();
+        callback?.(null, inner);
+      });
       return undefined;
     });
     connect.end();

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'node:test';
 import { sockets, until } from './sockets.js';
 
@@ -78,7 +82,42 @@ test('SIGTERM drains and ends a worker whose event loop is blocked, and returns 
   );
 });
 
-test('a second signal ends a worker whose event loop is blocked at once', async (t) => {
+test('isolated handlers are killed before a worker whose event loop is blocked returns their tasks', async (t) => {
+  const { server, work, close } = await sockets();
+  t.after(close);
+  let connected = 0;
+  const net = createServer((socket) => {
+    connected++;
+    socket
+      .resume()
+      .on('error', () => {})
+      .once('close', () => connected--);
+  }).listen(0, '127.0.0.1');
+  t.after(() => net.close());
+  await new Promise((resolve) => net.once('listening', resolve));
+  const worker = work({ concurrency: 2, taskTimeoutMs: 0, softStopMs: 1000, hardStopMs: 2000 }, true);
+  const file = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'begun');
+  const { port } = net.address() as AddressInfo;
+  server.enqueue({ type: 'isolated', taskId: 'isolated', payload: { does: 'block', file, port } });
+  await until(() => existsSync(file));
+  server.enqueue({ type: 'block', taskId: 'endless' });
+  await until(() => worker.lines.includes('blocked endless'));
+  assert.equal(connected, 1);
+  let hasExited = false;
+  worker.child.once('exit', () => (hasExited = true));
+  const order: string[] = [];
+  server.intercept(async (r) => {
+    if (!r.path.endsWith('/deregister')) return undefined;
+    await until(() => connected === 0 || hasExited); // the worker waits for the answer
+    order.push(hasExited ? 'the worker ended first' : 'the child ended first');
+    return undefined;
+  });
+  worker.child.kill('SIGTERM');
+  assert.ok(ends.includes((await worker.ended) as never));
+  assert.deepEqual(order, ['the child ended first']);
+});
+
+test('a second signal ends a worker whose event loop is blocked at once, even if it cannot write its last line', async (t) => {
   const { server, work, close } = await sockets();
   t.after(close);
   const worker = work({ taskTimeoutMs: 0, softStopMs: 3_600_000, hardStopMs: 3_600_000 }, true);
@@ -86,6 +125,7 @@ test('a second signal ends a worker whose event loop is blocked at once', async 
   await until(() => worker.lines.includes('blocked endless'));
   worker.child.kill('SIGTERM');
   await until(() => server.workers()[0]!.status === 'DRAINING');
+  for (const stream of [worker.child.stdout, worker.child.stderr]) stream!.destroy();
   worker.child.kill('SIGTERM');
   assert.ok(ends.includes((await worker.ended) as never));
   assert.equal(server.task('endless').state, 'QUEUED');

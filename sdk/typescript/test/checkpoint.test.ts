@@ -89,6 +89,19 @@ test('progress and a checkpoint go together, and neither repeats or replaces the
   client.close();
 });
 
+test('progress that waits when the client is closed is dropped', async () => {
+  const { server, client, attempt } = await begin();
+  attempt.progress(10);
+  attempt.progress(20); // waits a moment
+  client.close();
+  await server.clock.advance(1000);
+  assert.ok(
+    !sent(server)
+      .flat()
+      .some((item) => 'progressPct' in item),
+  );
+});
+
 test('a checkpoint is sent again until a heartbeat with it was accepted', async () => {
   const { server, client, attempt } = await begin();
   const results = [{ taskId: attempt.taskId, status: 503, error: 'store_unavailable', message: 'no', retryAfterMs: 1000 }];

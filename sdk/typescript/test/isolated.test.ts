@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import {
   Cancelled,
   Client,
@@ -15,7 +17,7 @@ import {
   Worker,
   type WorkerOptions,
 } from 'lubdub';
-import { FakeServer } from 'lubdub/testing';
+import { FakeServer, runHandler } from 'lubdub/testing';
 import { once, site } from './site.js';
 import { sockets, until } from './sockets.js';
 
@@ -47,7 +49,7 @@ async function isolated(options: WorkerOptions = {}) {
     await until(() => s.server.isOver(id));
     return s.server.task(id);
   };
-  return { ...s, errors, add, begun, ended };
+  return { ...s, dir, errors, add, begun, ended };
 }
 
 function isAlive(pid: number): boolean {
@@ -126,7 +128,6 @@ test('errors of isolated handlers keep their class, name, message, stack and cau
 const ends: Record<string, { end?: (server: FakeServer, id: string) => void; state: string; category?: string; limit?: number }> = {
   cancelled: { end: (server, id) => server.cancel(id), state: 'CANCELLED' },
   'at its time limit': { state: 'FAILED', category: 'TIMEOUT', limit: 10_000 },
-  lost: { end: (server, id) => server.end(id, 'TERMINATED'), state: 'FAILED' },
 };
 
 for (const [name, { end, state, category, limit }] of Object.entries(ends)) {
@@ -179,27 +180,169 @@ test('a child that dies fails its attempt with the cause, another may help, and 
   await s.stop();
 });
 
-test('a module that does not exist is an error at once, and one that cannot be loaded fails its attempts', async () => {
-  const missing = new URL('./missing.js', import.meta.url);
-  const client = new Client('http://127.0.0.1:1');
-  const handle = () => new Worker('default', { client }).handle('work', missing);
-  assert.throws(
-    handle,
-    (e) => e instanceof UsageError && /the handler of "work" is a module that does not exist: .*missing.js$/.test(e.message),
-  );
-  for (const [text, words] of [
-    ['throw new Error("broken")', /^the module of the isolated handler cannot be loaded: data:.*: broken$/],
-    ['export const work = 1', /^the module of the isolated handler has no function as its default export: data:/],
-  ] as const) {
-    const s = await site(new URL('data:text/javascript,' + text));
-    for (const id of [s.server.enqueue({ type: 'work' }), s.server.enqueue({ type: 'work' })]) {
-      await until(() => s.server.isOver(id));
-      const { category, message } = s.server.task(id).error!;
-      assert.equal(category, 'CONFIGURATION');
-      assert.match(message!, words);
-    }
+for (const isStuck of [false, true]) {
+  test(`an isolated handler whose attempt ${isStuck ? 'is stuck' : 'is lost'} is killed at once, since another one may run`, async () => {
+    const s = await isolated({ taskTimeoutMs: 0, watchdogMs: isStuck ? 10_000 : 0 });
+    const blocks = s.add('block', once);
+    const pid = await s.begun(blocks);
+    if (!isStuck) s.server.end(blocks.id, 'TERMINATED');
+    await s.server.clock.advance(10_100); // a heartbeat learns it, or the watchdog ends it
+    await until(() => s.worker.activeCount === 0);
+    assert.equal(s.server.task(blocks.id).state, 'FAILED');
+    assert.ok(!isAlive(pid) && !s.lines.some((line) => /killed|has died/.test(line)));
     await s.stop();
+  });
+}
+
+test('the death of a child whose signal has ended is logged', async () => {
+  const s = await isolated();
+  const exits = s.add('exitWhenStopped');
+  const pid = await s.begun(exits);
+  s.server.cancel(exits.id);
+  await s.server.clock.advance(10_000);
+  await until(() => s.server.isOver(exits.id));
+  assert.equal(s.server.task(exits.id).state, 'CANCELLED');
+  const { taskId, attempt, error, ...rest } = s.logged.find((line) => line['message'] === 'The process of an isolated handler has died')!;
+  assert.deepEqual([taskId, attempt, error], [exits.id, 1, 'the process of the isolated handler exited with 4']);
+  assert.equal(rest['pid'], pid);
+  await s.stop();
+});
+
+test('a child that cannot be started fails its attempt, and no other attempt waits for it', async () => {
+  const s = await isolated();
+  assert.equal((await s.ended('exit')).state, 'FAILED'); // the only child
+  const { execPath } = process;
+  process.execPath = join(s.dir, 'missing');
+  const { error } = await s.ended('show').finally(() => (process.execPath = execPath));
+  assert.deepEqual([error!.category, error!.retryable], ['INFRASTRUCTURE', true]);
+  assert.match(error!.message!, /^the process of the isolated handler cannot be started: spawn .*missing ENOENT$/);
+  assert.equal((await s.ended('show')).state, 'SUCCEEDED');
+  await s.stop();
+});
+
+test('what an attempt sends after its end is not taken for that of the next one', async () => {
+  const s = await isolated();
+  const sends = s.add('sendLater');
+  const pid = await s.begun(sends);
+  await until(() => existsSync(sends.file + '.sent') && s.server.isOver(sends.id));
+  for (let i = 0; i < 3; i++) await setImmediate(); // the event loop reads it
+  assert.equal(((await s.ended('show')).output as { pid: number }).pid, pid);
+  await s.stop();
+});
+
+test('a child that is idle for a minute ends', async () => {
+  const s = await isolated();
+  const { pid } = (await s.ended('show')).output as { pid: number };
+  await s.server.clock.advance(59_999);
+  assert.equal(((await s.ended('show')).output as { pid: number }).pid, pid);
+  await s.server.clock.advance(60_000);
+  await until(() => !isAlive(pid));
+  assert.notEqual(((await s.ended('show')).output as { pid: number }).pid, pid);
+  await s.stop();
+});
+
+test('children inherit the options of Node, but not those of the debugger', async () => {
+  const before = [...process.execArgv];
+  process.execArgv.push('--inspect=127.0.0.1:0', '--no-deprecation');
+  const s = await isolated().finally(() => process.execArgv.splice(0, Infinity, ...before));
+  const { output } = await s.ended('execArgv');
+  assert.ok((output as string[]).includes('--no-deprecation') && !(output as string[]).some((arg) => arg.includes('inspect')));
+  await s.stop();
+});
+
+/** A module of an isolated handler in a file, and a worker of it. */
+function written(text: string) {
+  const dir = mkdtempSync(join(tmpdir(), 'lubdub-'));
+  const file = join(dir, 'handler.mjs');
+  const write = (content: string) => writeFileSync(file, content);
+  write(text);
+  return { dir, write, start: () => site(pathToFileURL(file)) };
+}
+
+test('a worker whose module cannot be loaded, or with a strict lease, does not register', async () => {
+  const missing = new URL('./missing.js', import.meta.url);
+  const data = (text: string) => new URL('data:text/javascript,' + text);
+  for (const [handler, options, words] of [
+    [missing, {}, /^the module of the isolated handler cannot be loaded: file:.*missing.js: Cannot find module/],
+    [data('throw new Error("broken")'), {}, /^the module of the isolated handler cannot be loaded: data:.*: broken$/],
+    [data('export const work = 1'), {}, /^the module of the isolated handler has no function as its default export: data:/],
+    [data('process.exit(3)'), {}, /^the process of the isolated handler exited with 3$/],
+    [module, { lease: 'strict' }, /isolated handlers cannot keep a strict lease/],
+  ] as const) {
+    const server = new FakeServer();
+    const client = new Client(server.url, server.options());
+    const worker = new Worker('default', { client, ...options }).handle('work', handler);
+    await assert.rejects(worker.run(), (error: Error) => words.test(error.message));
+    assert.equal(server.requests.length, 0);
+    client.close();
   }
+});
+
+test('a worker that is stopped while a module is loaded ends', async () => {
+  const server = new FakeServer();
+  const client = new Client(server.url, server.options());
+  const begun = join(mkdtempSync(join(tmpdir(), 'lubdub-')), 'begun');
+  const text = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(begun)}, "");` + 'for (;;);';
+  const worker = new Worker('default', { client }).handle('work', new URL('data:text/javascript,' + encodeURIComponent(text)));
+  const running = worker.run();
+  await until(() => existsSync(begun));
+  worker.close();
+  await running;
+  assert.equal(server.requests.length, 0);
+  client.close();
+});
+
+test('a module that cannot be loaded later fails its attempts, and another attempt may help', async () => {
+  const fine = 'export default ({ payload }) => (payload === "exit" ? process.exit(3) : "fine");';
+  const { write, start } = written(fine);
+  const s = await start();
+  const exits = s.server.enqueue({ type: 'work', payload: 'exit', ...once });
+  await until(() => s.server.isOver(exits));
+  write('throw new Error("broken")');
+  const id = s.server.enqueue({ type: 'work' });
+  await until(() => s.server.task(id).failures === 1);
+  write(fine);
+  await s.server.clock.advance(1000);
+  await until(() => s.server.isOver(id));
+  assert.deepEqual([s.server.task(id).output, s.server.task(id).attempt], ['fine', 2]);
+  assert.match(String(s.logged.find((line) => line['taskId'] === id)!['error']), /cannot be loaded: .*: broken$/);
+  await s.stop();
+});
+
+test('a child that dies before its handler was called is no failure: up to two others take its place', async () => {
+  const { dir, write, start } = written('');
+  const deaths = join(dir, 'deaths'); // how many children are to die
+  write(`import { readFileSync, writeFileSync } from 'node:fs';
+    const left = Number(readFileSync(${JSON.stringify(deaths)}));
+    writeFileSync(${JSON.stringify(deaths)}, String(Math.max(0, left - 1)));
+    if (left > 0) process.exit(3);
+    export default ({ payload }) => (payload === 'exit' ? process.exit(4) : process.pid);`);
+  writeFileSync(deaths, '0');
+  const s = await start();
+  const died = () => s.lines.filter((line) => line === 'warn The process of an isolated handler has died').length;
+  const ended = async (payload: string | undefined, count: number) => {
+    writeFileSync(deaths, String(count));
+    const id = s.server.enqueue({ type: 'work', payload, ...once });
+    await until(() => s.server.isOver(id));
+    const { state, error } = s.server.task(id);
+    return [state, error?.message, died(), readFileSync(deaths, 'utf8')];
+  };
+  assert.deepEqual(await ended('exit', 0), ['FAILED', 'the process of the isolated handler exited with 4', 0, '0']);
+  assert.deepEqual(await ended(undefined, 2), ['SUCCEEDED', undefined, 2, '0']);
+  await ended('exit', 0);
+  assert.deepEqual(await ended(undefined, 3), ['FAILED', 'the process of the isolated handler exited with 3', 4, '0']);
+  await s.stop();
+});
+
+test('no child is started for a signal that has ended, or after the end of the worker', async () => {
+  const s = await isolated();
+  const file = join(s.dir, 'begun');
+  const run = (signal?: AbortSignal) => runHandler(s.worker, { does: 'show', file }, { type: 'work', signal });
+  const enough = new Cancelled('enough');
+  await assert.rejects(run(AbortSignal.abort(enough)), enough);
+  await s.stop();
+  await assert.rejects(run(), (error) => error instanceof UsageError && /the worker has ended/.test(error.message));
+  assert.ok(!existsSync(file));
 });
 
 test('a child writes to the output of its worker, ignores signals that stop the worker, and ends with it', async (t) => {

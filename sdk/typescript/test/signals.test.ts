@@ -135,6 +135,38 @@ test('a call that ends with its signal closes its socket: of a server, of a stre
   proxied.close();
 });
 
+test('a call through a proxy that ends with its signal closes its socket during the TLS handshake', async (t) => {
+  let isHello = false;
+  const server = createServer().on('connect', (_, socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    socket.once('data', () => (isHello = true)).once('end', () => socket.end());
+  });
+  const { url, gone } = await listening(server);
+  t.after(() => server.close());
+  const client = new Client('https://lubdub.test', { token: 'tok', proxy: url });
+  await abort(calls['getTask']!, client, () => isHello);
+  await gone();
+  client.close();
+});
+
+test('a completion ends with its signal while it waits for the start, and for a heartbeat in flight', async () => {
+  for (const waitsFor of ['/started', '/v1/heartbeats']) {
+    const server = new FakeServer();
+    const client = new Client(server.url, server.options());
+    let waits = false;
+    server.intercept((request) => (request.path.endsWith(waitsFor) ? ((waits = true), never) : undefined));
+    const attempt = client.track(server.push());
+    await server.until('it waits', () => waits);
+    const ending = new AbortController();
+    const outcome = attempt.complete({ outcome: 'SUCCEEDED' }, { signal: ending.signal }).catch((error: unknown) => error);
+    for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+    ending.abort(enough);
+    assert.equal(await outcome, enough);
+    assert.equal(getEventListeners(ending.signal, 'abort').length, 0);
+    client.close();
+  }
+});
+
 test('what is iterated until a signal ends leaves no listeners on it', async () => {
   const { signal } = new AbortController();
   for await (const n of eachUntilAborted([1, 2, 3], signal)) assert.equal(getEventListeners(signal, 'abort').length, 0, String(n));

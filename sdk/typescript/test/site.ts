@@ -1,5 +1,6 @@
 import { Client, type ClientOptions, type Handler, type Middleware, Worker, type WorkerOptions } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
+import { until } from './sockets.js';
 
 /** Fields of a task that its first failure ends. */
 export const once = { retry: { maxAttempts: 1 } };
@@ -23,7 +24,8 @@ export async function site(handler: Handler | URL, options: WorkerOptions = {}, 
     () => undefined,
     (e: unknown) => e,
   );
-  await server.until('it is registered', () => worker.isRegistered);
+  // A module is loaded in real time.
+  await (handler instanceof URL ? until(() => worker.isRegistered) : server.until('it is registered', () => worker.isRegistered));
   const stop = async () => {
     worker.close();
     const end = await server.finish(over);

@@ -102,6 +102,24 @@ test("runHandler runs a worker's handler in its middleware, also an isolated one
   client.close();
 });
 
+test('a payload that is not JSON makes runHandler reject', async () => {
+  const run = runHandler(() => 1, 1n);
+  await assert.rejects(run, TypeError);
+});
+
+test('the test server notices a silent attempt when its time has come, though another timeout comes later', async () => {
+  const server = new FakeServer();
+  const client = new Client(server.url, server.options());
+  await client.registerWorker({ queue: 'default', machineId: 'm', pid: 1, types: ['work'] } as never);
+  server.workers(); // its timeout is awaited
+  const attempt = client.track(server.push({ heartbeatIntervalMs: 1000, heartbeatTimeoutMs: 5000 }));
+  await attempt.started;
+  client.close();
+  const before = server.clock.now();
+  await server.until('it has timed out', () => server.isOver(attempt.taskId));
+  assert.equal(server.clock.now() - before, 5001);
+});
+
 test('the test server retries failures after the delays of their policy, as often as it allows', async () => {
   const begun: number[] = [];
   const s = await site((task) => {

@@ -86,7 +86,7 @@ test('wrong use of a worker fails early with an error that names the remedy', as
     [() => new Worker('q', { client, watchdogMs: -1 }), /must not be negative/],
     [() => new Worker('q', { client }).handle('', () => 1), /name the type/],
     [() => new Worker('q', { client }).handleDefault(() => 1).handleDefault(() => 2), /two default handlers; keep one/],
-    [() => new Worker('q', { client }).handle('a', undefined as never), /is not a function/],
+    [() => new Worker('q', { client }).handle('a', undefined as never), /is neither a function nor/],
     [() => new Worker('q', { client }).handle('a', () => 1).handle('a', () => 2), /two handlers for "a"; keep one/],
   ];
   for (const [use, words] of bad) assert.throws(use, (e) => e instanceof UsageError && words.test(e.message));

@@ -13,6 +13,8 @@ import { Watch } from './watch.js';
 export interface Process {
   /** Calls back on every SIGTERM and SIGINT, until the returned function is called. */
   onSignal(callback: () => void): () => void;
+  /** Kills a child process. */
+  kill(pid: number): void;
   /** Ends the process. */
   end(code: number, why: string, taskIds: string[]): void;
 }
@@ -36,6 +38,7 @@ export class Beater {
   readonly #emit: Emit;
   readonly #batches = new Map<string, Batch>(); // by the endpoints of the callbacks
   readonly #workers = new Map<number, Member>();
+  readonly #children = new Set<number>(); // the processes that run attempts
   readonly #watch: Watch;
   readonly #outage: Outage;
   readonly #process: Process | undefined;
@@ -76,6 +79,8 @@ export class Beater {
         return this.#join(command.workerNumber, command.stops);
       case 'stop':
         return this.#stop(command.workerNumber, command.at, true);
+      case 'child':
+        return void (command.isRunning ? this.#children.add(command.pid) : this.#children.delete(command.pid));
       case 'pong':
         return this.#watch.answered();
       case 'claim':
@@ -231,6 +236,7 @@ export class Beater {
   async #end(why: string, isStop: boolean): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
+    for (const pid of this.#children) this.#process!.kill(pid); // before other workers get the tasks
     const given = (await Promise.all([...this.#workers.values()].map(({ workerNumber }) => workerNumber.quit()))).flat();
     this.#process!.end(isStop && given.length === 0 ? 0 : 1, `${why} while the event loop is blocked`, given);
   }

@@ -73,7 +73,12 @@ export class Hub {
   }
 
   progress(key: string, update: ProgressUpdate): void {
-    this.#post({ do: 'progress', key, update });
+    if (!this.#closed) this.#post({ do: 'progress', key, update });
+  }
+
+  /** A child process runs an attempt, or does not any more. The thread kills those that do when it ends this process. */
+  child(pid: number, isRunning: boolean): void {
+    if (this.#port && !this.#closed) this.#post({ do: 'child', pid, isRunning });
   }
 
   /** The completion of a worker's attempt is sent from now on, until settled is called. */

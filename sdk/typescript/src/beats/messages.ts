@@ -85,6 +85,7 @@ export type Command =
   | { do: 'pong' }
   | { do: 'claim'; workerNumber: number; claim: ClaimCommand; ticket: number }
   | { do: 'unclaim'; workerNumber: number }
+  | { do: 'child'; pid: number; isRunning: boolean } // a child process runs an attempt, or does not any more
   | { do: 'progress'; key: string; update: ProgressUpdate }
   | { do: 'ending'; key: string; workerNumber: number; isOver: boolean } // its completion is sent from now on, or is settled
   | { do: 'giveBack'; key: string } // it stays in the inventory, without time limits

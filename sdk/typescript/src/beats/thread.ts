@@ -47,12 +47,24 @@ function onSignal(callback: () => void): () => void {
   };
 }
 
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
 /** Ends the process: with an exit code if the code that blocks the main thread can be interrupted, otherwise with SIGKILL. */
 function end(code: number, why: string, taskIds: string[]): void {
   const given =
     taskIds.length > 0 ? `; ${taskIds.length} tasks were not finished and were returned to the queue: ${taskIds.join(', ')}` : '';
-  writeSync(2, `lubdub: ${why}: ending the process${given}\n`);
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), 1000);
+  try {
+    writeSync(2, `lubdub: ${why}: ending the process${given}\n`);
+  } catch {
+    // Standard error is closed or full.
+  }
   try {
     const { Session } = createRequire(process.execPath)('node:inspector') as typeof import('node:inspector');
     const session = new Session();
@@ -67,7 +79,7 @@ const { port, travel } = workerData as { port: MessagePort; travel: Travel };
 const { agent, allowHttp, timeoutMs } = travel;
 const { fetch } = nodeTransport(travel.connecting);
 const caller = new Caller({ base: new Endpoints(travel.urls), fetch, clock: machineClock, agent, allowHttp, timeoutMs, tries: 1 });
-const beater = new Beater(caller, (notice) => port.postMessage(notice), { onSignal, end });
+const beater = new Beater(caller, (notice) => port.postMessage(notice), { onSignal, kill, end });
 // All pending messages are handled before a heartbeat is written, which happens in a microtask.
 port.on('message', (command: Command) => {
   beater.handle(command);

@@ -1,9 +1,9 @@
-import { Cancelled, StoppedError, throwIfOver } from '../ends.js';
+import type { ProgressUpdate } from '../beats/messages.js';
+import { Cancelled, StoppedError } from '../ends.js';
 import { checkpointOf, meansStopped } from '../failure.js';
 import type { Progress, TaskEnvelope } from '../types.js';
-import { progressOf } from '../updates.js';
 import { explain } from '../worker/ends.js';
-import { type Handler, outputOf, type Reports, Task } from '../worker/task.js';
+import { type Handler, outputOf, reportsOf, Task } from '../worker/task.js';
 import { Worker } from '../worker/worker.js';
 import { FakeServer } from './server.js';
 
@@ -20,7 +20,7 @@ export interface RunHandlerOptions {
   envelope?: Partial<TaskEnvelope>;
 }
 
-/** Resolves with the handler's output, and has what it has reported until now. */
+/** Resolves with the handler's output, and has what it has reported so far. */
 export interface HandlerRun<Out> extends Promise<Out> {
   readonly progress: { pct: number; message: string }[];
   readonly checkpoints: unknown[];
@@ -38,22 +38,14 @@ export function runHandler<In = unknown, Out = unknown>(
 ): HandlerRun<Out> {
   const { type = '', signal = new AbortController().signal } = options;
   const run = { progress: [] as HandlerRun<Out>['progress'], checkpoints: [] as unknown[] };
-  const reports: Reports = {
-    envelope: envelopeOf(payload, options),
-    progress(pct, message) {
-      const update = progressOf(pct, message);
-      throwIfOver(signal);
-      run.progress.push({ pct, message: update.message ?? '' });
-    },
-    checkpoint(value) {
-      const details = checkpointOf(value);
-      throwIfOver(signal);
-      run.checkpoints.push(JSON.parse(details));
-    },
+  const pass = ({ pct, message = '', details }: ProgressUpdate) => {
+    if (pct !== undefined) run.progress.push({ pct, message });
+    if (details !== undefined) run.checkpoints.push(JSON.parse(details));
   };
   const work = async () => {
     const found = handler instanceof Worker ? handler.handlerOf(type) : handler;
-    return outputOf(found as Handler, new Task(reports, () => undefined), signal).catch((error: unknown) => {
+    const task = new Task(reportsOf(envelopeOf(payload, options), signal, pass), () => undefined);
+    return outputOf(found as Handler, task, signal).catch((error: unknown) => {
       const isStop = signal.reason instanceof Cancelled && meansStopped(error, signal.reason) && !(error instanceof StoppedError);
       throw isStop ? signal.reason : explain(error, signal.reason);
     });

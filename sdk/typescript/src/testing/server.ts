@@ -1,4 +1,5 @@
 import type { ClientOptions } from '../client.js';
+import type { Timer } from '../clock.js';
 import type { Answer, RequestInit } from '../transport.js';
 import type { CreateTaskRequest, TaskEnvelope } from '../types.js';
 import { untilAborted } from '../abort.js';
@@ -33,7 +34,7 @@ export class FakeServer {
   readonly #routes: Routes;
   #down: (() => Answer) | undefined;
   #downSince = 0;
-  #sweeps = false; // a timer for the next timeout is set
+  #sweeping: Timer | undefined; // waits for the next timeout
   #intercept: Interceptor | undefined;
   #lose: ((request: FakeRequest) => boolean) | undefined;
 
@@ -194,13 +195,8 @@ export class FakeServer {
   #sweep(): void {
     if (this.#down) return;
     const next = this.#routes.sweep();
-    if (this.#sweeps || next === Infinity) return;
-    this.#sweeps = true;
-    const sweep = () => {
-      this.#sweeps = false;
-      this.#sweep();
-    };
-    this.clock.setTimeout(sweep, next - this.clock.now());
+    this.#sweeping?.cancel();
+    if (next !== Infinity) this.#sweeping = this.clock.setTimeout(() => this.#sweep(), next - this.clock.now());
   }
 
   async #answer(address: string, init: RequestInit): Promise<Answer> {
@@ -223,6 +219,7 @@ export class FakeServer {
     }
     this.#sweep();
     const answer = await this.#serve(request, init.signal);
+    this.#sweep();
     init.signal.throwIfAborted();
     request.status = answer.status;
     if (this.#lose?.(request)) throw Object.assign(new Error('the connection was cut'), { code: 'ECONNRESET' });

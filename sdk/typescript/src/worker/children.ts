@@ -1,110 +1,104 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import type { Hub } from '../beats/hub.js';
 import type { ProgressUpdate } from '../beats/messages.js';
-import type { Clock } from '../clock.js';
-import { copyOf, type ErrorCopy, errorOf } from '../copies.js';
+import type { Clock, Timer } from '../clock.js';
+import { copyOf } from '../copies.js';
+import { meansOver } from '../ends.js';
 import { UsageError } from '../errors.js';
-import { Failure, textOf } from '../failure.js';
+import { textOf } from '../failure.js';
 import type { Logger } from '../metrics.js';
-import type { TaskEnvelope } from '../types.js';
-import { Stopping } from './ends.js';
-import { withMargin } from './options.js';
+import { Child, Died, type Work } from './child.js';
+import { Stopping, Stuck } from './ends.js';
+import { graceOf, withMargin } from './options.js';
 import type { Handler, Task } from './task.js';
 
-/** To a child process. */
-export type ToChild = { do: 'run'; module: string; envelope: TaskEnvelope; drainBy?: string } | { do: 'abort'; reason: ErrorCopy };
+/** How many further children are started for an attempt if children die before it has begun. */
+const spares = 2;
 
-/** From a child process. */
-export type FromChild =
-  | { is: 'update'; update: ProgressUpdate }
-  | { is: 'done'; output?: unknown }
-  | { is: 'failed'; error: ErrorCopy; isReusable: boolean }
-  | { is: 'dying'; error: ErrorCopy }; // of an uncaught error
+/** How long a child may be idle, in ms. */
+const idleLimit = 60_000;
 
 /** The child processes in which a worker runs its isolated handlers: one for each attempt that runs, and idle ones for the next. */
 export class Children {
   readonly #clock: Clock;
+  readonly #hub: Hub;
   readonly #log: Logger;
-  readonly #busy = new Set<ChildProcess>();
-  readonly #idle = new Set<ChildProcess>();
+  readonly #modules = new Set<string>();
+  readonly #busy = new Set<Child>();
+  readonly #idle = new Map<Child, Timer>(); // with what ends them
+  #closed = false;
 
-  constructor(clock: Clock, log: Logger) {
+  constructor({ clock, hub }: { clock: Clock; hub: Hub }, log: Logger) {
     this.#clock = clock;
+    this.#hub = hub;
     this.#log = log;
   }
 
+  /** Whether any handler is isolated. */
+  get areUsed(): boolean {
+    return this.#modules.size > 0;
+  }
+
   /** Returns the handler that a module has as its default export; it runs in a child process. */
-  handler(what: string, module: URL): Handler {
-    if (module.protocol === 'file:' && !existsSync(module)) {
-      throw new UsageError(`lubdub: the handler ${what} is a module that does not exist: ${fileURLToPath(module)}`);
-    }
+  handler({ href: module }: URL): Handler {
     program();
-    return (task, signal) => this.#run(module.href, task, signal);
+    this.#modules.add(module);
+    return (task, signal) => {
+      const { envelope, drainDeadline } = task;
+      return this.#run({ do: 'run', module, envelope, drainBy: drainDeadline?.toISOString() }, signal, task);
+    };
   }
 
-  /** Ends the children: idle ones exit, and others are killed. */
+  /** Loads all modules in a child, which is then idle; rejects if one cannot be loaded. */
+  async load(signal: AbortSignal): Promise<void> {
+    for (const module of this.#modules) await this.#run({ do: 'load', module }, signal);
+  }
+
+  /** Ends the children: idle ones exit, and others are killed. No more are started. */
   close(): void {
-    for (const child of this.#busy) child.kill('SIGKILL');
-    for (const child of this.#idle) {
-      child.disconnect();
-      pipeOf(child)?.destroy();
+    this.#closed = true;
+    for (const child of this.#busy) child.kill();
+    for (const child of this.#idle.keys()) {
+      this.#unpark(child);
+      child.end();
     }
-    this.#idle.clear();
   }
 
-  async #run(module: string, task: Task, signal: AbortSignal): Promise<unknown> {
-    let child: ChildProcess;
-    try {
-      child = this.#take();
-    } catch (error) {
-      throw failureOf('cannot be started', error);
+  /** Does work in a child. One that dies before the handler was called is no failure of the attempt, and another one takes its place. */
+  async #run(work: Work, signal: AbortSignal, task?: Task): Promise<unknown> {
+    for (let left = spares; ; left--) {
+      signal.throwIfAborted();
+      const child = this.#take();
+      try {
+        return await this.#runIn(child, work, signal, task);
+      } catch (error) {
+        if (!(error instanceof Died)) throw error;
+        const isLast = signal.aborted || error.hasBegun || left === 0;
+        if (!child.isKilled && (signal.aborted || !isLast)) {
+          this.#log.warn('The process of an isolated handler has died', { ...fieldsOf(task), pid: child.pid, error: textOf(error) });
+        }
+        signal.throwIfAborted();
+        if (isLast) throw error;
+      }
     }
-    let dying: Error | undefined; // the uncaught error that ends it
-    let killing: { cancel(): void } | undefined;
+  }
+
+  async #runIn(child: Child, work: Work, signal: AbortSignal, task?: Task): Promise<unknown> {
+    let killing: Timer | undefined;
     const kill = () => {
-      const { id: taskId, type, attempt } = task;
-      this.#log.warn('An isolated handler has not ended, and its process is killed', { taskId, type, attempt, pid: child.pid });
-      child.kill('SIGKILL');
+      this.#log.warn('An isolated handler has not ended, and its process is killed', { ...fieldsOf(task), pid: child.pid });
+      child.kill();
     };
     const abort = () => {
-      post(child, { do: 'abort', reason: copyOf(signal.reason) });
-      if (signal.reason instanceof Stopping) return; // it has until the hard stop
-      killing = this.#clock.setTimeout(kill, withMargin(graceOf(task.envelope)));
+      const reason: unknown = signal.reason;
+      if (!task || meansOver(reason) || reason instanceof Stuck) return child.kill(); // another attempt may run
+      child.post({ do: 'abort', reason: copyOf(reason) });
+      if (!(reason instanceof Stopping)) killing = this.#clock.setTimeout(kill, withMargin(graceOf(task.envelope)));
     };
-    const ended = new Promise<unknown>((resolve, reject) => {
-      const died = (why: string) => reject(signal.aborted ? (signal.reason as Error) : failureOf(why, dying));
-      child.on('message', (message: FromChild | undefined) => {
-        switch (message?.is) {
-          case 'update':
-            return report(task, message.update);
-          case 'dying':
-            dying = errorOf(message.error);
-            return;
-          case 'done':
-            return resolve(message.output);
-          case 'failed':
-            if (!message.isReusable) child.kill('SIGKILL');
-            return reject(errorOf(message.error, signal.reason));
-        }
-      });
-      child.on('error', (error) => {
-        dying = error;
-        if (!child.pid) died('cannot be started');
-      });
-      child.on('exit', (code, by) => {
-        const end = () =>
-          died(by ? `was ended by ${by}${memory.includes(by) ? ', as when its memory ran out' : ''}` : `exited with ${code}`);
-        if (child.connected) child.once('disconnect', end);
-        else end(); // all its messages were received
-      });
-      signal.addEventListener('abort', abort, { once: true });
-      post(child, { do: 'run', module, envelope: task.envelope, drainBy: task.drainDeadline?.toISOString() });
-      if (signal.aborted) abort();
-    });
+    signal.addEventListener('abort', abort, { once: true });
     try {
-      return await ended;
+      return await child.run(work, signal, (update) => report(task, update));
     } finally {
       killing?.cancel();
       signal.removeEventListener('abort', abort);
@@ -112,66 +106,65 @@ export class Children {
     }
   }
 
-  #take(): ChildProcess {
-    const [idle] = this.#idle;
-    if (idle) this.#idle.delete(idle);
-    const child = idle ?? fork(program(), { stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'] });
+  #take(): Child {
+    if (this.#closed) throw new UsageError('lubdub: the worker has ended, and with it its isolated handlers; create a new one');
+    const usable = [...this.#idle.keys()].filter((child) => child.isUsable);
+    const child = usable.at(-1) ?? this.#start(); // the last one, so that those that are not needed end
+    this.#unpark(child);
     this.#busy.add(child);
-    setRef(child, 'ref');
+    child.setRef('ref');
+    if (child.pid !== undefined) this.#hub.child(child.pid, true);
     return child;
   }
 
-  #release(child: ChildProcess): void {
+  #start(): Child {
+    try {
+      const child: Child = new Child(program(), () => {
+        this.#unpark(child);
+        if (child.pid !== undefined) this.#hub.child(child.pid, false);
+      });
+      return child;
+    } catch (error) {
+      throw new Died('cannot be started', false, error);
+    }
+  }
+
+  #release(child: Child): void {
     this.#busy.delete(child);
-    for (const event of ['message', 'error', 'exit', 'disconnect']) child.removeAllListeners(event);
-    child.on('error', () => {}); // such as a message that was not sent
-    if (!child.connected || child.killed) return;
-    setRef(child, 'unref');
-    this.#idle.add(child);
-    child.on('exit', () => this.#idle.delete(child));
+    if (!child.isUsable) return;
+    if (this.#closed) return child.end();
+    this.#hub.child(child.pid!, false);
+    child.setRef('unref');
+    const timer = this.#clock.setTimeout(() => {
+      this.#unpark(child);
+      child.end();
+    }, idleLimit);
+    timer.unref?.();
+    this.#idle.set(child, timer);
+  }
+
+  /** Removes a child from the idle ones. */
+  #unpark(child: Child): void {
+    this.#idle.get(child)?.cancel();
+    this.#idle.delete(child);
   }
 }
 
-/** Signals that end a process whose memory has run out: the first is V8's, the second the kernel's. */
-const memory: NodeJS.Signals[] = ['SIGABRT', 'SIGKILL'];
-
-function failureOf(why: string, dying: unknown): Failure {
-  const message = `the process of the isolated handler ${why}${dying ? `: ${textOf(dying)}` : ''}`;
-  return new Failure(message, { category: 'INFRASTRUCTURE', retryable: true, cause: dying });
+function fieldsOf(task: Task | undefined): object {
+  return task ? { taskId: task.id, type: task.type, attempt: task.attempt } : {};
 }
 
-/** How long a handler may continue after its signal has ended, in ms. */
-function graceOf({ cancelGracePeriodMs }: TaskEnvelope): number {
-  return Math.max(cancelGracePeriodMs, 1000);
-}
-
-function report(task: Task, { pct, message, details }: ProgressUpdate): void {
+function report(task: Task | undefined, { pct, message, details }: ProgressUpdate): void {
   try {
-    if (pct !== undefined) task.progress(pct, message);
-    if (details !== undefined) task.checkpoint(JSON.parse(details));
+    if (pct !== undefined) task?.progress(pct, message);
+    if (details !== undefined) task?.checkpoint(JSON.parse(details));
   } catch {
     // The attempt is over; the signal has notified the handler.
   }
 }
 
-function post(child: ChildProcess, message: ToChild): void {
-  child.send?.(message, () => {}); // it fails if the child has died, which is noticed
-}
-
-/** The pipe that a child watches, since it is closed when this process dies. */
-function pipeOf(child: ChildProcess): Socket | undefined {
-  return child.stdio?.[4] as Socket | undefined;
-}
-
-/** Whether a child keeps this process alive. */
-function setRef(child: ChildProcess, how: 'ref' | 'unref'): void {
-  child[how]();
-  child.channel?.[how]();
-  pipeOf(child)?.[how]();
-}
-
 function program(): string {
-  const path = import.meta.url ? fileURLToPath(new URL('./child.js', import.meta.url)) : '';
+  const path = import.meta.url ? fileURLToPath(new URL('./isolated-child.js', import.meta.url)) : '';
   if (existsSync(path)) return path;
   throw new UsageError('lubdub: isolated handlers need the files of the package; exclude lubdub from the bundle');
 }

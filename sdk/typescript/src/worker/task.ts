@@ -1,11 +1,26 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attempt } from '../attempt.js';
+import type { ProgressUpdate } from '../beats/messages.js';
+import { throwIfOver } from '../ends.js';
 import { completionOf, OutputError, permanent } from '../failure.js';
 import type { CompletedRequest, TaskEnvelope } from '../types.js';
-import { lastProgressOf } from '../updates.js';
+import { detailsOf, lastProgressOf, progressOf } from '../updates.js';
 
 /** The parts of an attempt that its handler uses. */
 export type Reports = Pick<Attempt, 'envelope' | 'progress' | 'checkpoint'>;
+
+/** Passes the reports of a handler on, until its attempt is over. */
+export function reportsOf(envelope: TaskEnvelope, signal: AbortSignal, pass: (update: ProgressUpdate) => void): Reports {
+  const report = (update: ProgressUpdate) => {
+    throwIfOver(signal);
+    pass(update);
+  };
+  return {
+    envelope,
+    progress: (pct, message) => report(progressOf(pct, message)),
+    checkpoint: (value) => report(detailsOf(value)),
+  };
+}
 
 /** A claimed task. */
 export class Task<In = unknown> {

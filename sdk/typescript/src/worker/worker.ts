@@ -59,7 +59,7 @@ export class Worker {
     this.#set = settingsOf(queue, options);
     this.#client = options.client ?? new Client(undefined, { logger: options.logger });
     this.#log = options.logger ? guarded(options.logger) : this.#client.log;
-    this.#children = new Children(this.#client.clock, this.#log);
+    this.#children = new Children(this.#client, this.#log);
     this.#sessions = new Sessions(this.#client, this.#log, this.#stopping.signal, {
       enter: (session, isDrained) => {
         this.#waits = isDrained;
@@ -76,7 +76,8 @@ export class Worker {
    * Sets the handler of a task type: a function, or the URL of a module whose default export is the handler, which is then isolated. Each
    * attempt of an isolated handler runs in a child process, and at most one in each at a time, so that a handler that blocks its event loop
    * delays nothing else. A child that continues after its signal has ended is killed at the end of the task's cancel grace period, less up
-   * to 5 s, or at the hard stop. One that dies fails its attempt. `drainDeadline` is as it was at the attempt's begin.
+   * to 5 s, at the hard stop, or at once if the attempt is over. One that dies fails its attempt. `drainDeadline` is as it was at the start
+   * of the attempt. `run` rejects if a module cannot be loaded, and with `lease: 'strict'`.
    */
   handle<In = unknown, Out = unknown>(type: string, handler: Handler<In, Out> | URL): this {
     if (!type)
@@ -97,8 +98,8 @@ export class Worker {
 
   #checkHandler(what: string, handler: unknown): Handler {
     if (this.#ran) throw new UsageError(`lubdub: the handler ${what} was added after the worker started; add it before run()`);
-    if (handler instanceof URL) return this.#children.handler(what, handler);
-    if (typeof handler !== 'function') throw new UsageError(`lubdub: the handler ${what} is not a function, or the URL of a module`);
+    if (handler instanceof URL) return this.#children.handler(handler);
+    if (typeof handler !== 'function') throw new UsageError(`lubdub: the handler ${what} is neither a function nor the URL of a module`);
     return handler as Handler;
   }
 
@@ -186,6 +187,7 @@ export class Worker {
       this.#check();
       await this.#run();
     } finally {
+      this.#children.close();
       this.#identity?.release();
       options.signal?.removeEventListener('abort', stop);
       if (!this.#set.client) this.#client.close();
@@ -197,6 +199,7 @@ export class Worker {
     const listener: WorkerListener = { receive: (notice) => this.#receive(notice) };
     this.#workerNumber = this.#client.hub.join(listener, { hardStopMs: this.#set.hardStopMs, bySignal: this.#bySignal });
     try {
+      await this.#children.load(this.#stopping.signal);
       await this.#listen();
       await this.#sessions.register(this.#registration());
     } catch (error) {
@@ -236,10 +239,17 @@ export class Worker {
       if (!this.#default) throw new UsageError('lubdub: no handler; call handle before run');
       throw new UsageError('lubdub: there is only a default handler, but a worker needs at least one type; call handle as well');
     }
+    if (this.#isStrict && this.#children.areUsed) {
+      throw new UsageError("lubdub: isolated handlers cannot keep a strict lease; use lease: 'patient', or handlers that are functions");
+    }
     for (const type of this.#types) {
       if (this.#handlers.has(type)) continue;
       throw new UsageError(`lubdub: tasks of type "${type}" would be claimed but have no handler; add one, or remove the type`);
     }
+  }
+
+  get #isStrict(): boolean {
+    return (this.#set.lease ?? this.#client.lease) === 'strict';
   }
 
   #registration() {
@@ -299,7 +309,7 @@ export class Worker {
       clock: this.#client.clock,
       queue: this.#queue,
       types: this.#default ? undefined : this.#types,
-      starts: (this.#set.lease ?? this.#client.lease) !== 'strict', // a strict lease begins when the start is sent
+      starts: !this.#isStrict, // a strict lease begins when the start is sent
       stopping: this.#stopping.signal,
       session: () => this.#sessions.current,
       reserve: () => this.#reserve(),

@@ -1,11 +1,14 @@
 // An isolated handler whose payload names what it does. It writes the files it is given, since other messages wait for the clock.
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Cancelled, currentTask, Failure, permanent, retryAfter, Snooze, StoppedError, type Task } from 'lubdub';
 
 interface Payload {
   does: string;
   file: string;
+  port?: number;
 }
 
 class NoSuchFile extends Error {}
@@ -30,10 +33,11 @@ function show(task: Task): object {
 }
 
 export default async function work(task: Task<Payload>, signal: AbortSignal): Promise<unknown> {
-  const { does, file } = task.payload;
+  const { does, file, port } = task.payload;
   if (does === 'snooze' && task.attempt > 1) return show(task);
   task.progress(5, does);
   task.checkpoint({ attempt: task.attempt, pid: process.pid });
+  if (port) await once(connect(port, '127.0.0.1'), 'connect'); // it is closed when this process dies
   if (file) writeFileSync(file, String(process.pid));
   switch (does) {
     case 'show':
@@ -53,10 +57,17 @@ export default async function work(task: Task<Payload>, signal: AbortSignal): Pr
     case 'uncaught':
       void Promise.reject(new NoSuchFile('not awaited'));
       return setImmediate();
+    case 'sendLater':
+      setImmediate().then(() => process.send!({ is: 'done', output: 'late' }, () => writeFileSync(file + '.sent', '')));
+      return null;
+    case 'execArgv':
+      return process.execArgv;
     case 'wait':
     case 'rethrow':
+    case 'exitWhenStopped':
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       if (does === 'rethrow') throw signal.reason;
+      if (does === 'exitWhenStopped') return process.exit(4);
       return [(signal.reason as Error).name, signal.reason instanceof Error && signal.reason.message];
     default:
       throw throws[does]!();
