@@ -84,6 +84,11 @@ class AsyncCase(TestCase):
                 thread.join(PATIENCE)
                 self.assertFalse(thread.is_alive())
 
+    def resting(self, client: lubdub.AsyncClient) -> bool:
+        """Whether no thread of the client makes a call."""
+        pools = client.client.pool, client.client.tracking
+        return all(pool.threads == pool.resting for pool in pools)
+
     async def until(self, holds: Callable[[], Any]) -> None:
         """Lets the event loop run until a condition holds."""
         loop = asyncio.get_running_loop()

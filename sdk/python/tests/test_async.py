@@ -75,7 +75,7 @@ class Calls(AsyncCase):
                 call.cancel()
                 with self.assertRaises(asyncio.CancelledError):
                     await call
-                await self.until(lambda: not threads("lubdub-calls"))  # though the server has not answered
+                await self.until(lambda: self.resting(client))  # though the server has not answered
 
         asyncio.run(main())
 
@@ -88,11 +88,37 @@ class Calls(AsyncCase):
             await self.until(lambda: len(self.server.requests) == THREADS)
             late = asyncio.ensure_future(client.get_task("late"))
             await asyncio.sleep(0)
-            for call in (late, *calls):
+            pool = client.client.pool
+            self.assertEqual(len(pool.waiting), 1)
+            late.cancel()
+            await asyncio.wait([late])
+            self.assertEqual(len(pool.waiting), 0)
+            for call in calls:
                 call.cancel()
-            await asyncio.wait([late, *calls])
-            await self.until(lambda: not threads("lubdub-calls"))
+            await asyncio.wait(calls)
+            await self.until(lambda: self.resting(client))
             self.assertEqual(len(self.server.requests), THREADS)
+
+        self.run_async(main)
+
+    def test_a_thread_waits_for_the_next_call_until_the_client_is_closed(self) -> None:
+        async def main(client: lubdub.AsyncClient) -> None:
+            made: List[threading.Thread] = []
+            self.server.intercept = lambda _: made.append(threading.current_thread())
+            self.assertGreater(client.client.pool.rest, 0)
+            client.client.pool.rest = 10 * PATIENCE
+            for _ in range(2):
+                await client.enqueue("default", "t")
+                await self.until(lambda: self.resting(client))
+            self.assertEqual(made, made[:1] * 2)
+
+        self.run_async(main)
+
+    def test_a_call_that_raises_stop_iteration(self) -> None:
+        async def main(client: lubdub.AsyncClient) -> None:
+            with self.assertRaises(RuntimeError) as caught:
+                await asyncio.wait_for(client.call(lambda: next(iter(()))), PATIENCE)
+            self.assertIsInstance(caught.exception.__cause__, StopIteration)
 
         self.run_async(main)
 

@@ -8,10 +8,11 @@ from typing import Any, Callable, List
 
 import lubdub
 from lubdub import errors
-from lubdub.testing import Request
+from lubdub._pool import THREADS
+from lubdub.testing import Request, Server
 
 from .coroutines import AsyncCase, threads
-from .helpers import PATIENCE
+from .helpers import PATIENCE, TestCase
 
 
 class Results(AsyncCase):
@@ -97,6 +98,21 @@ class Results(AsyncCase):
         self.assertEqual((found, waiting.done()), ([second], False))
 
 
+class Timeouts(TestCase):
+    def test_the_timeout_of_a_result_follows_the_clock_of_the_client(self) -> None:
+        async def main() -> None:
+            client = lubdub.AsyncClient.of(server.client())
+            waiting = asyncio.ensure_future(client.result(server.enqueue("t"), timeout=10 * PATIENCE))
+            while not client.client.results.awaited:
+                await asyncio.sleep(0)
+            await asyncio.get_running_loop().run_in_executor(None, server.advance, 10 * PATIENCE)
+            with self.assertRaisesRegex(TimeoutError, "has not ended within"):
+                await asyncio.wait_for(waiting, PATIENCE)
+
+        with Server() as server:
+            asyncio.run(main())
+
+
 class Events(AsyncCase):
     def test_events_in_order_with_their_cursor(self) -> None:
         async def main(client: lubdub.AsyncClient) -> None:
@@ -133,15 +149,14 @@ class Events(AsyncCase):
 
         self.run_async(main)
 
-    def test_a_stream_that_is_dropped_is_closed(self) -> None:
+    def test_a_stream_that_is_dropped_takes_no_lock(self) -> None:
         async def main(client: lubdub.AsyncClient) -> None:
-            events = client.events()
-            reading = asyncio.ensure_future(events.__anext__())
-            await self.until(lambda: self.server.streams)
-            reading.cancel()
-            await asyncio.wait([reading])
-            del events, reading
-            await self.until(lambda: not self.server.streams)
+            dropped: List[Any] = [client.events()]
+            thread = threading.Thread(target=dropped.clear, daemon=True)
+            with client.client.caller.closing.cond:  # as if the garbage collector ran in a thread that holds this lock
+                thread.start()
+                thread.join(PATIENCE)
+                self.assertFalse(thread.is_alive())
 
         self.run_async(main)
 
@@ -189,6 +204,51 @@ class Track(AsyncCase):
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
-            await self.until(lambda: not threads("lubdub-calls"))
+            await self.until(lambda: self.resting(client))
+
+        self.run_async(main)
+
+    def test_a_start_that_is_cancelled_while_under_way_is_completed_with_retries(self) -> None:
+        refused: List[Request] = []
+
+        def answer(request: Request) -> Any:
+            if request.path.endswith("/started"):
+                self.hold(request)
+            elif request.path.endswith("/completed") and not refused:
+                refused.append(request)
+                return 503, {"error": "overloaded"}
+
+        async def main(client: lubdub.AsyncClient) -> None:
+            envelope = self.server.dispatch()
+            self.server.intercept = answer
+            starting = asyncio.ensure_future(client.track(envelope).__aenter__())
+            await self.until(self.held.is_set)
+            starting.cancel()
+            await asyncio.wait([starting])
+            self.proceed.set()
+            await self.until(lambda: self.resting(client))
+            self.assertEqual((self.server.task(envelope["taskId"]).state, len(refused)), ("FAILED", 1))
+
+        self.run_async(main)
+
+    def test_completions_during_an_outage_leave_threads_for_other_calls(self) -> None:
+        def answer(request: Request) -> Any:
+            return (
+                (503, {"error": "overloaded"}, {"Retry-After": "30"}) if request.path.endswith("/completed") else None
+            )
+
+        async def main(client: lubdub.AsyncClient) -> None:
+            async def work() -> None:
+                async with client.track(self.server.dispatch()):
+                    pass
+
+            self.server.intercept = answer
+            works = [asyncio.ensure_future(work()) for _ in range(THREADS)]
+            await self.until(lambda: len(self.server.seen("*/completed")) == THREADS)
+            task = await asyncio.wait_for(client.enqueue("default", "t"), PATIENCE)
+            self.assertEqual(task["state"], "QUEUED")
+            await client.close()
+            await asyncio.wait(works)
+            self.assertEqual({type(work.exception()) for work in works}, {errors.Overloaded})
 
         self.run_async(main)

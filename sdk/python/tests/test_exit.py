@@ -1,12 +1,18 @@
 """The process ends while threads of the SDK run: none is left when the interpreter shuts down."""
 
+import contextvars
 import os
 import subprocess
 import sys
 import threading
 from typing import Any, List
+from unittest import mock
 
-from .helpers import HERE, Answer, ReceivedRequest, TestCase
+from lubdub import _exit
+from lubdub._call import CANCEL, cancelled_by
+from lubdub._clock import Clock, Event
+
+from .helpers import HERE, PATIENCE, Answer, ReceivedRequest, TestCase
 
 PROGRAM = """
 import atexit, sys, threading
@@ -43,6 +49,34 @@ async def awaits(task):
 threading.Thread(target=lambda: worker.run(signals=False), name="user-worker", daemon=True).start()
 print("begun:", begun.acquire(timeout=30) and begun.acquire(timeout=30), flush=True)
 """
+
+
+class Inheriting(threading.Thread):
+    """A thread with the context variables of its creator, as in free-threaded Python."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.context = contextvars.copy_context()
+
+    def run(self) -> None:
+        self.context.run(super().run)
+
+
+class Threads(TestCase):
+    def test_a_thread_that_a_call_starts_is_not_cancelled_with_the_call(self) -> None:
+        found: List[Any] = []
+        with mock.patch("threading.Thread", Inheriting), cancelled_by(Event(Clock())):
+            thread = _exit.start(lambda: found.append(CANCEL.get()), "lubdub-test")
+        thread.join(PATIENCE)
+        self.assertEqual(found, [None])
+
+    def test_user_code_within_user_code(self) -> None:
+        outside = vars(_exit)["_state"].outside
+        with _exit.outside():
+            with _exit.outside():
+                pass
+            self.assertIn(threading.current_thread(), outside)
+        self.assertNotIn(threading.current_thread(), outside)
 
 
 class Exits(TestCase):

@@ -93,6 +93,42 @@ class Hooks(WorkerCase):
         self.assertIn("no pool", logs.output[0])
         self.assertEqual(self.order, ["shutdown after deregister"])
 
+    def test_a_coroutine_of_the_end_that_does_not_end_is_cancelled(self) -> None:
+        worker = self.worker()
+
+        @worker.on_shutdown
+        async def endless() -> None:  # pyright: ignore[reportUnusedFunction]
+            await asyncio.Event().wait()
+
+        worker.on_shutdown(lambda: self.at("shutdown"))
+        self.run_worker(worker)
+        self.server.until("it is registered", lambda: worker.registered)
+        with self.assertLogs("lubdub.worker", "ERROR") as logs:
+            self.assertIsNone(self.stop(worker))
+        self.assertIn("endless", logs.output[0])
+        self.assertEqual(self.order, ["shutdown after deregister"])
+
+    def test_a_worker_that_is_closed_before_it_runs_calls_none(self) -> None:
+        worker = self.worker()
+        worker.on_startup(lambda: self.at("startup"))
+        worker.on_shutdown(lambda: self.at("shutdown"))
+        worker.close()
+        self.run_worker(worker)
+        self.server.until("it ends", lambda: self.ended)
+        self.assertEqual((self.ended, self.order, self.server.requests), ([None], [], []))
+
+    def test_hooks_that_are_refused(self) -> None:
+        worker = self.worker()
+        none: Any = None
+        for add in (worker.on_startup, worker.on_shutdown):
+            with self.assertRaisesRegex(lubdub.ConfigurationError, "not callable"):
+                add(none)
+        self.run_worker(worker)
+        self.server.until("it is registered", lambda: worker.registered)
+        for add in (worker.on_startup, worker.on_shutdown):
+            with self.assertRaisesRegex(lubdub.ConfigurationError, "before run"):
+                add(print)
+
     def test_a_stop_during_the_start_cancels_a_hook_and_nothing_registers(self) -> None:
         worker = self.worker()
 

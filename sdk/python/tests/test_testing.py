@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import dataclasses
 import sys
 import threading
 import time
@@ -177,6 +178,32 @@ class Threads(TestCase):
             self.server.expire(task.id)
             self.assertEqual(task.state, state)
 
+    def test_attempts_that_the_server_ends(self) -> None:
+        self.start(lambda t: t.wait(1000))
+        for reason, failures, losses in (("RUN_TIMEOUT", 1, 0), ("START_TIMEOUT", 0, 1), ("HEARTBEAT_TIMEOUT", 0, 1)):
+            task = self.server.task(self.server.enqueue("t"))
+            self.server.until("it runs", lambda task=task: task.state == "RUNNING")
+            self.server.expire(task.id, reason)
+            self.assertEqual((task.state, task.retries.failures, task.retries.losses), ("QUEUED", failures, losses))
+        final = self.server.task(self.server.enqueue("t", retry={"maxAttempts": 1}))
+        for reason in ("DEADLINE_EXCEEDED", "RUN_TIMEOUT"):
+            final.state = "RUNNING"
+            self.server.expire(final.id, reason)
+            self.assertEqual(final.state, "FAILED")
+
+    def test_a_task_to_be_cancelled_whose_worker_deregisters(self) -> None:
+        proceed = threading.Event()
+        self.addCleanup(proceed.set)
+        thread = self.start(lambda t: proceed.wait(PATIENCE))
+        task = self.server.task(self.server.enqueue("t"))
+        self.server.until("it runs", lambda: task.state == "RUNNING")
+        self.server.cancel(task.id)
+        self.worker.kill()
+        self.server.until("it deregisters", lambda: self.server.worker().status == "OFFLINE")
+        self.assertEqual((task.state, task.reason), ("FAILED", "WORKER_LOST"))
+        proceed.set()
+        self.server.until("it ends", lambda: not thread.is_alive())
+
     def test_a_client_that_is_lost(self) -> None:
         client = self.server.client()
         attempt = self.server.hand.run(
@@ -261,6 +288,26 @@ class OneHandler(TestCase):
         self.assertEqual(testing.run(worker), ["outer", "default"])
         with self.assertRaisesRegex(lubdub.Failure, "no handler"):
             testing.run(worker, type="unknown")
+
+    def test_values_are_what_a_server_stores(self) -> None:
+        @dataclasses.dataclass
+        class Sum:
+            parts: Any
+
+        found: List[Any] = []
+
+        def handler(task: Attempt) -> Any:
+            found.append((task.last_checkpoint, task.envelope.get("queue")))
+            return {1: Sum((2, 3))}
+
+        for target, queue in ((handler, None), (self.worker_of(handler), "q")):
+            self.assertEqual(testing.run(target, type="t", last_checkpoint=(4, 5)), {"1": {"parts": [2, 3]}})
+            self.assertEqual(found.pop(), ([4, 5], queue))
+
+    def worker_of(self, handler: Callable[[Attempt], Any]) -> lubdub.Worker:
+        worker = lubdub.Worker("q", client=lubdub.Client("http://127.0.0.1:1"))
+        worker.handle("t", handler)
+        return worker
 
     def test_what_the_attempt_would_end_with(self) -> None:
         recorded = testing.Recorded()

@@ -1,13 +1,17 @@
 """A worker on the caller's event loop."""
 
 import asyncio
+import gc
+import inspect
 import os
 import signal
 import threading
+import warnings
 from functools import partial
 from typing import Any, List
 
 import lubdub
+from lubdub._loop import Loop
 from lubdub.attempt import Attempt
 
 from .coroutines import AsyncCase, threads
@@ -126,6 +130,57 @@ class RunAsync(AsyncCase):
             self.assertEqual(caught.exception.task_ids, [task])
 
         asyncio.run(main())
+
+    def test_an_event_loop_that_shuts_down_returns_the_tasks_of_its_coroutines(self) -> None:
+        task = self.server.enqueue("t", retry={"maxAttempts": 1})
+
+        async def main() -> None:
+            begun = asyncio.Event()
+
+            async def handler(task: Attempt) -> None:
+                begun.set()
+                await asyncio.Event().wait()
+
+            running = asyncio.ensure_future(self.worker(handler).run_async())
+            await begun.wait()
+            self.assertFalse(running.done())
+            raise KeyError
+
+        with self.assertRaises(KeyError):
+            asyncio.run(main())
+        found = self.server.task(task)
+        self.assertEqual((found.state, found.completions, self.acts()[-1]), ("QUEUED", [], "deregister"))
+
+    def test_a_loop_that_has_ended_leaves_no_coroutine_that_was_never_awaited(self) -> None:
+        async def work() -> None:
+            pass
+
+        closed = asyncio.new_event_loop()
+        closed.close()
+        ended = Loop()
+        ended.end()
+        for loop, error in ((Loop(closed), RuntimeError), (ended, lubdub.ClosedError)):
+            coroutine = work()
+            with self.assertRaises(error), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                loop.run(coroutine, lambda cancel: None)
+            gc.collect()
+            self.assertEqual((inspect.getcoroutinestate(coroutine), caught), (inspect.CORO_CLOSED, []))
+
+    def test_a_hook_that_raises_stop_iteration(self) -> None:
+        worker = self.worker(print)
+        worker.on_startup(lambda: next(iter(())))
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        running = loop.create_task(worker.run_async())
+        loop.run_until_complete(asyncio.wait([running], timeout=PATIENCE))
+        self.assertTrue(running.done())
+        error = running.exception()
+        self.assertEqual((type(error), type(error and error.__cause__)), (RuntimeError, StopIteration))
+
+    def test_the_client_may_be_an_async_client(self) -> None:
+        client = self.server.client()
+        self.assertIs(lubdub.Worker("default", client=lubdub.AsyncClient.of(client)).client, client)
 
     def test_errors(self) -> None:
         async def main() -> None:

@@ -211,7 +211,7 @@ def call(method: str, path: str, operation: Json, schemas: Json) -> Tuple[List[s
     before = names.index("*") if "*" in names else len(names)
     passed = names[1:before] + [f"{name}={name}" for name in names[before + 1 :]]
     coroutine = head + docstring(about.strip(), "        ")
-    coroutine += wrapped(f"        return await self.call(lambda: self.calls.{snake(op)}(", passed, "))")
+    coroutine += wrapped(f"        return await self.call(lambda: self.client.{snake(op)}(", passed, "))")
     return lines + [""], coroutine + [""]
 
 
@@ -280,7 +280,8 @@ def pages(operation: Json, schemas: Json) -> Tuple[List[str], List[str]]:
 
 def calls_file(spec: Json) -> str:
     head = (
-        "Any, AsyncIterator, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, cast"
+        "TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, "
+        "cast"
     )
     lines = [
         '"""All calls of the wire contract, as api/openapi.json lists them. Written by tools/generate.py; change it there."""',
@@ -290,6 +291,9 @@ def calls_file(spec: Json) -> str:
         f"from typing import {head}",
         "",
         "from . import types as t",
+        "",
+        "if TYPE_CHECKING:",
+        "    from .client import Client",
         "",
         'T = TypeVar("T")',
         "",
@@ -312,7 +316,7 @@ def calls_file(spec: Json) -> str:
         "class AsyncCalls:",
         '    """The same calls as coroutines. AsyncClient has them all."""',
         "",
-        "    calls: Calls  # which they make",
+        "    client: Client  # which makes them",
         "",
         "    async def call(self, make: Callable[[], T]) -> T:",
         '        """Makes a call in a thread."""',

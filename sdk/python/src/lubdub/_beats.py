@@ -16,7 +16,8 @@ from .errors import MAX_RETRY_AFTER, AnswerError, LubdubError, NoAnswer, may_ret
 
 MAX_BATCH = 1000  # heartbeats per request
 LONGEST = 3600.0  # seconds between two checks at most
-LATE = 1.0  # seconds after which a late thread is reported
+LATE = 1.0  # seconds; a thread that is less late is not reported
+CALM = 60.0  # seconds without delays after which another one is reported
 
 
 class Withheld(NoAnswer):
@@ -88,7 +89,7 @@ class Listener:
         """The heartbeat loop is on time."""
 
     def late(self, seconds: float) -> None:
-        """The heartbeat thread was ready to run for this long before it could."""
+        """The heartbeat thread was ready to run for this long before it could, for the first time in a while."""
 
 
 class Beats:
@@ -172,17 +173,21 @@ class Beats:
     def run(self) -> None:
         """Sends heartbeats until there are no attempts left."""
         self.thread = threading.get_ident()
-        late = 0.0
+        late, limit, last = 0.0, LATE, -CALM
         try:
             while True:
-                if late >= LATE:
-                    self.listener.late(late)
+                if late >= limit:
+                    now = self.clock.awake()
+                    if now - last >= CALM:
+                        self.listener.late(late)
+                    last = now
                 late = 0.0
                 with self.cond:
                     if self.over():
                         return
                     batch, wait = self.look(self.clock.now())
                     if not batch:
+                        limit = max(LATE, self.timeout() / 6)
                         end = self.clock.awake() + max(0.0, wait)
                         self.cond.wait(max(0.0, wait))
                         late = self.clock.awake() - end
@@ -225,6 +230,10 @@ class Beats:
     def over(self) -> bool:
         """Whether the thread should end. The lock is held."""
         return self.closed or not self.entries
+
+    def timeout(self) -> float:
+        """The shortest heartbeat timeout. The lock is held."""
+        return min((entry.timeout for entry in self.entries.values()), default=0.0)
 
     def look(self, now: float) -> Tuple[List[BeatEntry], float]:
         """Collects the attempts that are due; without any, returns how long to wait. The lock is held."""

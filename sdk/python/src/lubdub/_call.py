@@ -30,8 +30,8 @@ CANCEL: "contextvars.ContextVar[Optional[Event]]" = contextvars.ContextVar("lubd
 
 
 @contextlib.contextmanager
-def cancelled_by(cancel: Event) -> Generator[None, None, None]:
-    """Lets an event cancel the calls that the block makes."""
+def cancelled_by(cancel: Optional[Event]) -> Generator[None, None, None]:
+    """Lets an event cancel the calls that the block makes; None: nothing does."""
     before = CANCEL.set(cancel)
     try:
         yield

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, AsyncIterator, Callable, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from . import types as t
+
+if TYPE_CHECKING:
+    from .client import Client
 
 T = TypeVar("T")
 
@@ -653,7 +656,7 @@ class Calls:
 class AsyncCalls:
     """The same calls as coroutines. AsyncClient has them all."""
 
-    calls: Calls  # which they make
+    client: Client  # which makes them
 
     async def call(self, make: Callable[[], T]) -> T:
         """Makes a call in a thread."""
@@ -662,20 +665,20 @@ class AsyncCalls:
     async def index(self) -> t.Index:
         """List the entry points. A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this
         document as a page."""
-        return await self.call(lambda: self.calls.index())
+        return await self.call(lambda: self.client.index())
 
     async def healthz(self) -> t.Health:
         """The same as /readyz."""
-        return await self.call(lambda: self.calls.healthz())
+        return await self.call(lambda: self.client.healthz())
 
     async def livez(self) -> t.Health:
         """Check that the process responds. It never sends a request to Redis."""
-        return await self.call(lambda: self.calls.livez())
+        return await self.call(lambda: self.client.livez())
 
     async def readyz(self) -> t.Health:
         """Check that this server is ready. The answer is 503 while the server shuts down. If Redis is not responding, which affects
         all servers, the status is degraded and the answer is still 200, so that a balancer does not remove all servers at once."""
-        return await self.call(lambda: self.calls.readyz())
+        return await self.call(lambda: self.client.readyz())
 
     async def list_events(
         self, *, type: Optional[List[str]] = None, subject: Optional[str] = None, run_id: Optional[str] = None, queue: Optional[str]
@@ -688,7 +691,7 @@ class AsyncCalls:
         may be more. Every 15 s a stream sends a sign of life with its position. It ends with an event that has the cursor from
         which to continue: lagged, if its client does not keep up, or end, with a reason: draining, token_expired or
         token_revoked. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_events(
+        return await self.call(lambda: self.client.list_events(
             type=type, subject=subject, run_id=run_id, queue=queue, task_type=task_type, worker_id=worker_id, machine_id=machine_id,
             after=after, order=order, page_size=page_size,
         ))
@@ -697,14 +700,14 @@ class AsyncCalls:
         """Send many heartbeats. Each item is authorized by its own taskToken, or else by the worker's token of the request, and has
         its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are
         in the results."""
-        return await self.call(lambda: self.calls.heartbeats(body, token=token))
+        return await self.call(lambda: self.client.heartbeats(body, token=token))
 
     async def list_machines(
         self, *, status: Optional[Literal["ONLINE", "DRAINING", "OFFLINE"]] = None, order: Optional[Literal["asc", "desc"]] = None,
         page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.MachineList:
         """List machines. Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_machines(
+        return await self.call(lambda: self.client.list_machines(
             status=status, order=order, page_size=page_size, page_token=page_token,
         ))
 
@@ -724,36 +727,36 @@ class AsyncCalls:
 
     async def get_machine(self, machine_id: str) -> t.Machine:
         """Read a machine. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_machine(machine_id))
+        return await self.call(lambda: self.client.get_machine(machine_id))
 
     async def drain_machine(self, machine_id: str, body: Optional[t.DrainRequest] = None) -> t.DrainWorkersResponse:
         """Drain a machine. Each of its workers drains as with its own call. Until the machine is resumed, a worker that registers
         on it is DRAINING from the start: its heartbeats get shouldDrain, its claims are rejected with 409, and it stays so even
         if it is idle. A repeated call may set another deadline and reason. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.drain_machine(machine_id, body))
+        return await self.call(lambda: self.client.drain_machine(machine_id, body))
 
     async def offline_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ActOnWorkersResponse:
         """Take a machine offline and hold it there. Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they
         hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline.
         The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.offline_machine(machine_id, body))
+        return await self.call(lambda: self.client.offline_machine(machine_id, body))
 
     async def resume_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ResumeMachineResponse:
         """Undo a machine's drain and hold. Workers may register on a machine that was held offline; workers that were taken offline
         individually stay held. Workers that drain with the machine, or that registered on it meanwhile, are ONLINE again;
         workers that were drained individually continue to drain. A machine that is not drained does not change. Roles: operator,
         dispatcher, admin."""
-        return await self.call(lambda: self.calls.resume_machine(machine_id, body))
+        return await self.call(lambda: self.client.resume_machine(machine_id, body))
 
     async def list_queues(self, *, order: Optional[Literal["asc", "desc"]] = None) -> t.QueueList:
         """List queues. Queues that hold tasks, have workers or are paused, by name. unrunnable counts the tasks of a type that no
         worker can run. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_queues(order=order))
+        return await self.call(lambda: self.client.list_queues(order=order))
 
     async def get_queue(self, queue: str) -> t.Queue:
         """Read a queue. The answer is 404 if the queue has no waiting or running tasks and no workers, and is not paused. Roles:
         viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_queue(queue))
+        return await self.call(lambda: self.client.get_queue(queue))
 
     async def claim_tasks(self, queue: str, body: Optional[t.ClaimRequest] = None, *, token: str) -> t.ClaimResponse:
         """Claim tasks. The answer has tasks of the queue, oldest first and fair across types, that the worker can run: the type,
@@ -762,31 +765,31 @@ class AsyncCalls:
         worker holds them. With start, the tasks are RUNNING in the answer, as if the worker had reported their starts. A claim
         counts as a heartbeat of the worker when it arrives; notices for the worker, such as cancellations, are in the answers to
         its heartbeats only."""
-        return await self.call(lambda: self.calls.claim_tasks(queue, body, token=token))
+        return await self.call(lambda: self.client.claim_tasks(queue, body, token=token))
 
     async def pause_queue(self, queue: str) -> t.Queue:
         """Pause a queue. New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000
         paused queues; one more gets 429. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.pause_queue(queue))
+        return await self.call(lambda: self.client.pause_queue(queue))
 
     async def resume_queue(self, queue: str) -> t.Queue:
         """Resume a queue. Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles:
         operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.resume_queue(queue))
+        return await self.call(lambda: self.client.resume_queue(queue))
 
     async def get_run(self, run_id: str) -> t.Run:
         """Count a run's tasks. Roles: viewer, submitter, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_run(run_id))
+        return await self.call(lambda: self.client.get_run(run_id))
 
     async def cancel_run(self, run_id: str, body: Optional[t.CancelRequest] = None) -> t.Run:
         """Request the cancellation of all tasks of a run. Roles: submitter, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.cancel_run(run_id, body))
+        return await self.call(lambda: self.client.cancel_run(run_id, body))
 
     async def list_schedules(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.ScheduleList:
         """List schedules. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_schedules(order=order, page_size=page_size, page_token=page_token))
+        return await self.call(lambda: self.client.list_schedules(order=order, page_size=page_size, page_token=page_token))
 
     async def iter_schedules(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
@@ -805,53 +808,53 @@ class AsyncCalls:
         """Create a schedule. Each fire creates its task once, no matter how many servers run and when they die: its idempotency key
         is schedule:<id>:<time>, its taskId begins with fire_, and both are reserved. A tenant may have 10,000 schedules; one
         more gets 429. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.create_schedule(body))
+        return await self.call(lambda: self.client.create_schedule(body))
 
     async def delete_schedule(self, schedule_id: str) -> t.DeletedSchedule:
         """Delete a schedule. Its tasks stay. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.delete_schedule(schedule_id))
+        return await self.call(lambda: self.client.delete_schedule(schedule_id))
 
     async def get_schedule(self, schedule_id: str) -> t.Schedule:
         """Read a schedule. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_schedule(schedule_id))
+        return await self.call(lambda: self.client.get_schedule(schedule_id))
 
     async def change_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
         """Patch a schedule's definition. Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.change_schedule(schedule_id, body))
+        return await self.call(lambda: self.client.change_schedule(schedule_id, body))
 
     async def replace_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
         """Replace a schedule's definition. The schedule continues from its last fire: missed times since then are caught up, up to
         maxCatchup of them. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.replace_schedule(schedule_id, body))
+        return await self.call(lambda: self.client.replace_schedule(schedule_id, body))
 
     async def backfill_schedule(self, schedule_id: str, body: t.BackfillRequest) -> t.AskedFires:
         """Fire a schedule for a time in the past. It fires for each scheduled time after from, up to and including to: the newest
         maxCatchup of them. Times that have already fired keep their task. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.backfill_schedule(schedule_id, body))
+        return await self.call(lambda: self.client.backfill_schedule(schedule_id, body))
 
     async def fire_schedule(self, schedule_id: str) -> t.FiredResponse:
         """Fire a schedule once, now. It fires even if it is paused or its earlier tasks still run. The fire has the time of the
         current second: two calls within one second fire once. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.fire_schedule(schedule_id))
+        return await self.call(lambda: self.client.fire_schedule(schedule_id))
 
     async def next_fires(self, schedule_id: str, *, count: Optional[int] = None) -> t.NextFires:
         """List a schedule's next fires. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.next_fires(schedule_id, count=count))
+        return await self.call(lambda: self.client.next_fires(schedule_id, count=count))
 
     async def pause_schedule(self, schedule_id: str) -> t.Schedule:
         """Pause a schedule. Fires that are pending still create their tasks. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.pause_schedule(schedule_id))
+        return await self.call(lambda: self.client.pause_schedule(schedule_id))
 
     async def resume_schedule(self, schedule_id: str) -> t.Schedule:
         """Resume a schedule. Missed fires are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.resume_schedule(schedule_id))
+        return await self.call(lambda: self.client.resume_schedule(schedule_id))
 
     async def list_scopes(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.ScopeList:
         """List tenants and workspaces in use. Scopes that have tasks or workers, in the order of their names, for tokens whose
         workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_scopes(order=order, page_size=page_size, page_token=page_token))
+        return await self.call(lambda: self.client.list_scopes(order=order, page_size=page_size, page_token=page_token))
 
     async def iter_scopes(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
@@ -872,7 +875,7 @@ class AsyncCalls:
         replicas every ten seconds; a dead replica is omitted. The levels of the series are shown to a token for all tenants, and
         to the only workspace in a deployment. beatGapRatio is the one of /metrics, of all replicas together. All values are at
         most a second old. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_stats(steps=steps))
+        return await self.call(lambda: self.client.get_stats(steps=steps))
 
     async def count_verdicts(
         self, *, by: Optional[List[str]] = None, since_ms: Optional[int] = None, reason: Optional[Literal["HEARTBEAT_TIMEOUT",
@@ -882,7 +885,7 @@ class AsyncCalls:
         """Count the attempts that Lubdub ended. Verdicts of the last sinceMs, grouped. They are kept as long as their tasks may be
         (finished-retention). The answer may be a second old, or ten seconds if there are very many. By a label, which is read
         from the tasks, the newest 10,000 verdicts are counted. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.count_verdicts(by=by, since_ms=since_ms, reason=reason, queue=queue, type=type))
+        return await self.call(lambda: self.client.count_verdicts(by=by, since_ms=since_ms, reason=reason, queue=queue, type=type))
 
     async def get_system(self) -> t.System:
         """Read the state of the deployment. Replicas, shards, Redis servers, brake and reconciler of the whole deployment, at most
@@ -891,19 +894,19 @@ class AsyncCalls:
         the scope is one workspace. A finding that is not ok has a remedy. Codes name what was checked and do not change;
         messages are for people, and do. While no Redis server responds, the answer is a 503 within 3 seconds, which has summary
         and findings too. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_system())
+        return await self.call(lambda: self.client.get_system())
 
     async def release_brake(self, body: Optional[t.ReleaseRequest] = None) -> t.ReleaseResponse:
         """Release the mass-expiry brake. For operators who know that the workers that fell silent together are dead: all that the
         brake holds in this tenant and workspace expires now, and the brake holds nothing there for a while. A task or worker
         whose heartbeats arrive meanwhile stays alive. If the brake holds nothing, nothing changes. Roles: operator, dispatcher,
         admin."""
-        return await self.call(lambda: self.calls.release_brake(body))
+        return await self.call(lambda: self.client.release_brake(body))
 
     async def sweep(self) -> t.SweepResponse:
         """Sweep now. Sweeps all shards once, in addition to the sweepers' own sweeps. The counts are of all tenants; machines are
         named in the token's scope only. Roles: admin."""
-        return await self.call(lambda: self.calls.sweep())
+        return await self.call(lambda: self.client.sweep())
 
     async def list_tasks(
         self, *, state: Optional[List[Literal["SCHEDULED", "QUEUED", "DISPATCHED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"]]]
@@ -918,7 +921,7 @@ class AsyncCalls:
         totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A page
         may be short, also if tasks are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator,
         dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_tasks(
+        return await self.call(lambda: self.client.list_tasks(
             state=state, run_id=run_id, worker_id=worker_id, machine_id=machine_id, schedule_id=schedule_id, queue=queue, type=type,
             label=label, liveness=liveness, claimable=claimable, reason=reason, finished_after=finished_after,
             finished_before=finished_before, order=order, page_size=page_size, page_token=page_token,
@@ -954,85 +957,85 @@ class AsyncCalls:
         """Create a task. Without a queue the task is pushed: the answer is the TaskEnvelope of its first attempt, which the caller
         delivers to a worker. With a queue the task waits, QUEUED, or SCHEDULED until its runAt or for its delayMs. Roles:
         submitter, dispatcher, admin."""
-        return await self.call(lambda: self.calls.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
+        return await self.call(lambda: self.client.create_task(body, idempotency_key=idempotency_key, traceparent=traceparent))
 
     async def get_task(self, task_id: str, *, wait_ms: Optional[int] = None) -> t.Task:
         """Read a task. With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or with its
         current state when waitMs has passed. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator,
         dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_task(task_id, wait_ms=wait_ms))
+        return await self.call(lambda: self.client.get_task(task_id, wait_ms=wait_ms))
 
     async def next_attempt(self, task_id: str, body: t.NextAttemptRequest) -> Union[t.TaskEnvelope, t.Task]:
         """Create a task's next attempt. For a FAILED, DISPATCHED or RUNNING task; the old attempt is fenced at once. The same
         fromAttempt gets the same answer. The answer is 201 with the envelope, or 202 with the task if it waits in its queue, or
         if the caller is an operator, whose role does not include the tokens of attempts: a dispatcher receives the envelope by
         sending the same request. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.next_attempt(task_id, body))
+        return await self.call(lambda: self.client.next_attempt(task_id, body))
 
     async def cancel_task(self, task_id: str, body: Optional[t.CancelRequest] = None) -> t.Task:
         """Request a task's cancellation. Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace
         period begins then. A task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its
         worker's requests are then rejected as those of an expired attempt. Roles: submitter, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.cancel_task(task_id, body))
+        return await self.call(lambda: self.client.cancel_task(task_id, body))
 
     async def completed(self, task_id: str, body: t.CompletedRequest, *, token: str) -> t.CompletedResponse:
         """Report the result of an attempt. A repeated completion gets the same answer. A late one changes nothing."""
-        return await self.call(lambda: self.calls.completed(task_id, body, token=token))
+        return await self.call(lambda: self.client.completed(task_id, body, token=token))
 
     async def heartbeat(self, task_id: str, body: t.HeartbeatRequest, *, token: str) -> t.HeartbeatResponse:
         """Send a task's heartbeat. A 200 means that the heartbeat is stored in Redis. Stop gracefully when shouldCancel is true,
         and at once on 409 or 410. In the last third of its token's life the attempt gets a new token."""
-        return await self.call(lambda: self.calls.heartbeat(task_id, body, token=token))
+        return await self.call(lambda: self.client.heartbeat(task_id, body, token=token))
 
     async def started(self, task_id: str, body: t.StartedRequest, *, token: str) -> t.StartedResponse:
         """Report that the worker has started. A repeated request for the running attempt gets the same answer. A heartbeat or a
         completion before it starts the attempt too."""
-        return await self.call(lambda: self.calls.started(task_id, body, token=token))
+        return await self.call(lambda: self.client.started(task_id, body, token=token))
 
     async def create_tasks(self, body: t.CreateTasksRequest, *, traceparent: Optional[str] = None) -> t.CreateTasksResponse:
         """Create many tasks. Each task has its own result, in the same order: the status and body that a separate request would
         have got. Roles: submitter, dispatcher, admin."""
-        return await self.call(lambda: self.calls.create_tasks(body, traceparent=traceparent))
+        return await self.call(lambda: self.client.create_tasks(body, traceparent=traceparent))
 
     async def cancel_tasks(self, body: t.CancelTasksRequest) -> t.ActOnTasksResponse:
         """Cancel all tasks that match a selector. Each call examines up to 1,000 tasks, in the order of their ids: continue while
         there is a nextPageToken. Each task is cancelled as with its own call; finished tasks that match are refused. A call that
         failed, or whose answer was lost, may be repeated with its pageToken. With dryRun nothing changes, and wouldDo counts the
         matching tasks that would. Roles: submitter, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.cancel_tasks(body))
+        return await self.call(lambda: self.client.cancel_tasks(body))
 
     async def retry_tasks(self, body: t.RetryTasksRequest) -> t.ActOnTasksResponse:
         """Retry all FAILED tasks that match a selector. Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that
         matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the
         envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again
         meanwhile. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.retry_tasks(body))
+        return await self.call(lambda: self.client.retry_tasks(body))
 
     async def wait_tasks(self, body: t.WaitTasksRequest) -> t.WaitTasksResponse:
         """Wait for the ends of tasks. The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or
         does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles:
         viewer, submitter, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.wait_tasks(body))
+        return await self.call(lambda: self.client.wait_tasks(body))
 
     async def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:
         """Create a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and
         subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or
         for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as
         issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin."""
-        return await self.call(lambda: self.calls.create_token(body))
+        return await self.call(lambda: self.client.create_token(body))
 
     async def revoke_tokens(self, body: Optional[t.RevokeTokensRequest] = None) -> t.RevokeTokensResponse:
         """Revoke tokens. Tokens that were issued until now, or until issuedBefore, get 401 from this server at once and from all
         servers within 2 s; tokens that are issued later are valid. A worker whose token was revoked registers again, if its
         enroll token is valid; until then its heartbeats are rejected. A revocation is kept until all tokens that it covers have
         expired. There may be 10,000 revocations at a time, 1,000 of them of one tenant; one more gets 429. Roles: admin."""
-        return await self.call(lambda: self.calls.revoke_tokens(body))
+        return await self.call(lambda: self.client.revoke_tokens(body))
 
     async def list_webhooks(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.WebhookList:
         """List webhooks. In the order of their ids. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_webhooks(order=order, page_size=page_size, page_token=page_token))
+        return await self.call(lambda: self.client.list_webhooks(order=order, page_size=page_size, page_token=page_token))
 
     async def iter_webhooks(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None,
@@ -1054,21 +1057,21 @@ class AsyncCalls:
         when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as
         system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250,
         and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.create_webhook(body))
+        return await self.call(lambda: self.client.create_webhook(body))
 
     async def delete_webhook(self, webhook_id: str) -> t.DeleteWebhookResponse:
         """Delete a webhook. Its pending deliveries are deleted, and requests to it that are under way are stopped. Roles: operator,
         dispatcher, admin."""
-        return await self.call(lambda: self.calls.delete_webhook(webhook_id))
+        return await self.call(lambda: self.client.delete_webhook(webhook_id))
 
     async def get_webhook(self, webhook_id: str) -> t.Webhook:
         """Read a webhook. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_webhook(webhook_id))
+        return await self.call(lambda: self.client.get_webhook(webhook_id))
 
     async def update_webhook(self, webhook_id: str, body: t.UpdateWebhookRequest) -> t.Webhook:
         """Replace a webhook's definition. The body replaces the whole definition; the secret stays. A webhook that was disabled is
         enabled, unless enabled is false. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.update_webhook(webhook_id, body))
+        return await self.call(lambda: self.client.update_webhook(webhook_id, body))
 
     async def list_deliveries(
         self, webhook_id: str, *, status: Optional[Literal["PENDING", "DELIVERED", "DEAD"]] = None, order: Optional[Literal["asc",
@@ -1077,7 +1080,7 @@ class AsyncCalls:
         """List a webhook's deliveries. Newest first, or oldest first with order=asc: all pending deliveries, the newest 500
         delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer,
         operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_deliveries(
+        return await self.call(lambda: self.client.list_deliveries(
             webhook_id, status=status, order=order, page_size=page_size, page_token=page_token,
         ))
 
@@ -1098,17 +1101,17 @@ class AsyncCalls:
     async def redeliver(self, webhook_id: str, body: Optional[t.RedeliverRequest] = None) -> t.RedeliverResponse:
         """Send deliveries again. One delivery, or all events since a time that are still kept; these keep their webhook-id. A call
         with since may stop early: continue with its nextPageToken. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.redeliver(webhook_id, body))
+        return await self.call(lambda: self.client.redeliver(webhook_id, body))
 
     async def rotate_secret(self, webhook_id: str, body: Optional[t.RotateSecretRequest] = None) -> t.Webhook:
         """Replace a webhook's secret. The answer has the new secret, which is never shown again. For 24 hours messages are also
         signed with the old one. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.rotate_secret(webhook_id, body))
+        return await self.call(lambda: self.client.rotate_secret(webhook_id, body))
 
     async def test_webhook(self, webhook_id: str) -> t.WebhookDelivery:
         """Send a test message to a webhook. Sends a message of type webhook.test. Its delivery shows the result. Roles: operator,
         dispatcher, admin."""
-        return await self.call(lambda: self.calls.test_webhook(webhook_id))
+        return await self.call(lambda: self.client.test_webhook(webhook_id))
 
     async def list_workers(
         self, *, queue: Optional[str] = None, status: Optional[str] = None, type: Optional[str] = None, runtime: Optional[str] =
@@ -1120,7 +1123,7 @@ class AsyncCalls:
     ) -> t.WorkerList:
         """List workers. Workers are in the order of registration, or of their last heartbeats. totalCount is the total of all
         pages, with any filter. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.list_workers(
+        return await self.call(lambda: self.client.list_workers(
             queue=queue, status=status, type=type, runtime=runtime, machine_id=machine_id, name=name, version=version, label=label,
             liveness=liveness, schedulable=schedulable, flapping=flapping, sort=sort, order=order, page_size=page_size,
             page_token=page_token,
@@ -1156,18 +1159,18 @@ class AsyncCalls:
         hostname and pid) or its machine offline, the request is rejected with 409 worker_held_offline, which names the workerId
         or machineId that is held and the remedy. On a drained machine the answer has shouldDrain. A registration may have up to
         8 KiB. Roles: enroll, admin."""
-        return await self.call(lambda: self.calls.register_worker(body))
+        return await self.call(lambda: self.client.register_worker(body))
 
     async def get_worker(self, worker_id: str) -> t.Worker:
         """Read a worker. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.get_worker(worker_id))
+        return await self.call(lambda: self.client.get_worker(worker_id))
 
     async def cordon_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
         """Cordon a worker. The worker stays ONLINE, continues with what it holds and does not end when it is idle; its claims wait
         and get nothing, and selection skips it. Tasks that were placed on it and wait are placed again. Heartbeats, drains and
         resumes do not change the cordon, and a registration that replaces the worker inherits it. Cordoning a cordoned worker
         changes nothing. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.cordon_worker(worker_id, body))
+        return await self.call(lambda: self.client.cordon_worker(worker_id, body))
 
     async def deregister_worker(
         self, worker_id: str, body: Optional[t.DeregisterRequest] = None, *, token: Optional[str] = None,
@@ -1175,13 +1178,13 @@ class AsyncCalls:
         """Deregister a worker. The worker is OFFLINE at once, and the tasks that it holds return to their queues without counting
         as lost. With drain it is OFFLINE when it has finished what it holds. Roles, in addition to the worker itself: operator,
         dispatcher, admin."""
-        return await self.call(lambda: self.calls.deregister_worker(worker_id, body, token=token))
+        return await self.call(lambda: self.client.deregister_worker(worker_id, body, token=token))
 
     async def drain_worker(self, worker_id: str, body: Optional[t.DrainRequest] = None, *, token: Optional[str] = None) -> t.Worker:
         """Drain a worker. The worker claims no more tasks and finishes those that it holds. It is OFFLINE when it has finished them
         and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in
         addition to the worker itself: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.drain_worker(worker_id, body, token=token))
+        return await self.call(lambda: self.client.drain_worker(worker_id, body, token=token))
 
     async def exchange(self, worker_id: str, body: Optional[t.ExchangeRequest] = None, *, token: str) -> t.ExchangeResponse:
         """Send a worker's heartbeat and results, and claim tasks. One request for what a worker has: with seq its heartbeat, with
@@ -1192,7 +1195,7 @@ class AsyncCalls:
         until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the
         body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is
         answered with the capability exchange where the server has this. A body may have up to 4 MiB."""
-        return await self.call(lambda: self.calls.exchange(worker_id, body, token=token))
+        return await self.call(lambda: self.client.exchange(worker_id, body, token=token))
 
     async def worker_heartbeat(
         self, worker_id: str, body: Optional[t.WorkerHeartbeatRequest] = None, *, token: str,
@@ -1200,7 +1203,7 @@ class AsyncCalls:
         """Send a worker's heartbeat. It keeps the worker alive, and every task that the worker has claimed and that has no separate
         timeout. On 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the
         worker gets a new token."""
-        return await self.call(lambda: self.calls.worker_heartbeat(worker_id, body, token=token))
+        return await self.call(lambda: self.client.worker_heartbeat(worker_id, body, token=token))
 
     async def offline_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
         """Take a worker offline and hold it there. The worker is OFFLINE at once, and the tasks that it holds are lost, as if it
@@ -1208,51 +1211,51 @@ class AsyncCalls:
         identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is
         resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles:
         operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.offline_worker(worker_id, body))
+        return await self.call(lambda: self.client.offline_worker(worker_id, body))
 
     async def resume_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
         """Undo a drain or a hold. A draining worker is ONLINE again. A worker that is held offline stays OFFLINE, and its identity
         may be registered again. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.resume_worker(worker_id, body))
+        return await self.call(lambda: self.client.resume_worker(worker_id, body))
 
     async def uncordon_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
         """Undo a cordon. Waiting claims of the worker can get tasks at once. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.uncordon_worker(worker_id, body))
+        return await self.call(lambda: self.client.uncordon_worker(worker_id, body))
 
     async def cordon_workers(self, body: t.ActOnWorkersRequest) -> t.ActOnWorkersResponse:
         """Cordon all workers that match a selector. All conditions of the selector must match. If no worker matches, the answer is
         404. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.cordon_workers(body))
+        return await self.call(lambda: self.client.cordon_workers(body))
 
     async def drain_workers(self, body: t.DrainWorkersRequest) -> t.DrainWorkersResponse:
         """Drain all workers that match a selector. All conditions of the selector must match. If no worker matches, the answer is
         404. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.drain_workers(body))
+        return await self.call(lambda: self.client.drain_workers(body))
 
     async def offline_workers(self, body: Optional[t.OfflineWorkersRequest] = None) -> t.ActOnWorkersResponse:
         """Take offline all workers that match a selector or have been silent. The workers are OFFLINE at once and held there, and
         the tasks that they hold are lost, as if the workers had died. If a repeated call finds no worker left to take offline,
         the answer is 200. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.offline_workers(body))
+        return await self.call(lambda: self.client.offline_workers(body))
 
     async def resume_workers(self, body: t.ActOnWorkersRequest) -> t.ActOnWorkersResponse:
         """Undo the drains and holds of all workers that match a selector. All conditions of the selector must match. If no worker
         matches, the answer is 404. A drained machine stays drained. Workers that are held offline match too, and may register
         again. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.resume_workers(body))
+        return await self.call(lambda: self.client.resume_workers(body))
 
     async def select_worker(self, body: Optional[t.SelectWorkerRequest] = None) -> t.SelectWorkerResponse:
         """Choose a worker. The workers of the queue are filtered by runtime, type, labels, status, cordon, freshness and capacity,
         in this order; rejected counts each worker at the first filter that it fails. A worker that is OFFLINE because it was
         silent counts as stale, whether or not a sweep has found it. The choice reserves nothing: to reserve, use placement when
         you create the task. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.select_worker(body))
+        return await self.call(lambda: self.client.select_worker(body))
 
     async def uncordon_workers(self, body: t.ActOnWorkersRequest) -> t.ActOnWorkersResponse:
         """Undo the cordons of all workers that match a selector. All conditions of the selector must match. If no worker matches,
         the answer is 404. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.calls.uncordon_workers(body))
+        return await self.call(lambda: self.client.uncordon_workers(body))
 
     async def version(self) -> t.Version:
         """Read the version of the server."""
-        return await self.call(lambda: self.calls.version())
+        return await self.call(lambda: self.client.version())

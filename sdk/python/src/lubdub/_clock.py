@@ -23,6 +23,8 @@ FIRST_PAUSE = 0.25  # seconds; the upper bound of the first pause of backoff
 MAX_PAUSE = 5.0
 MAX_DELAY = 366 * 86_400_000  # ms; the longest delay that a server accepts
 
+LEAST_TIMERS = 1000
+
 Delay = Union[datetime.timedelta, float]  # in seconds
 
 
@@ -104,11 +106,16 @@ class _Scheduler:
         self.pid = os.getpid()
         self.cond = _exit.Condition()
         self.timers: List[Tuple[float, int, Timer]] = []
+        self.most = LEAST_TIMERS  # timers before those that were cancelled are removed
         self.count: Iterator[int] = itertools.count()
         _exit.start(self.run, "lubdub-timers")
 
     def add(self, at: float, timer: Timer) -> Timer:
         with self.cond:
+            if len(self.timers) >= self.most:
+                self.timers = [one for one in self.timers if one[2].call is not None]
+                heapq.heapify(self.timers)
+                self.most = max(LEAST_TIMERS, 2 * len(self.timers))
             heapq.heappush(self.timers, (at, next(self.count), timer))
             if self.timers[0][2] is timer:
                 self.cond.notify()

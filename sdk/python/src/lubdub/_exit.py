@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import contextvars
 import os
 import threading
 import time
@@ -75,11 +76,12 @@ class Condition(threading.Condition):
 
 
 def start(target: Callable[[], None], name: str) -> threading.Thread:
-    """Starts a thread that does not keep the process alive and ends before it."""
+    """Starts a thread that does not keep the process alive and ends before it. It does not get the context variables of its creator, as in
+    free-threaded Python: one of them cancels calls."""
 
     def run() -> None:
         try:
-            target()
+            contextvars.Context().run(target)
         except Exiting:
             pass
         finally:
@@ -104,6 +106,9 @@ def start(target: Callable[[], None], name: str) -> threading.Thread:
 def outside() -> Generator[None, None, None]:
     """Wraps user code, which the end of the process does not wait for."""
     state, thread = _state, threading.current_thread()
+    if thread in state.outside:
+        yield
+        return
     with state.lock:
         state.outside.add(thread)
     try:

@@ -21,6 +21,7 @@ from .failures import Failure, explained
 from .metrics import AttemptEnd
 
 TASK_TIMEOUT = 300.0  # seconds that a task may take if neither it nor the worker sets a limit
+LOOP_LIMIT = 1.0  # seconds within which an event loop that shuts down also cancels the worker
 ENDING_LIMIT = 10.0  # seconds that a handler may continue after its end before a warning is logged
 
 
@@ -135,9 +136,14 @@ class Job:
 
     def call_async(self, attempt: Attempt, work: Any) -> Any:
         """Runs a coroutine on the worker's loop; the end of the attempt cancels it."""
+        runner = self.runner
         try:
-            return self.runner.loop.run(work, lambda cancel: attempt.on_end(lambda _: cancel()))
+            return runner.loop.run(work, lambda cancel: attempt.on_end(lambda _: cancel()))
         except asyncio.CancelledError:
+            if attempt.cause is None and not runner.loop.own and runner.stopping.wait(LOOP_LIMIT):
+                attempt.end(
+                    Stopping()
+                )  # the caller's loop shuts down: it cancels all coroutines, and with run_async the worker
             cause = attempt.cause
             if cause is None:
                 raise Failure("the handler was cancelled") from None

@@ -7,7 +7,7 @@ import concurrent.futures
 import contextlib
 import inspect
 import threading
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
 from . import _exit
 from .errors import ClosedError
@@ -42,34 +42,38 @@ class Loop:
     def run(self, work: Any, until: Callable[[Callable[[], None]], object]) -> Any:
         """Runs a coroutine for another thread, and returns its result. until gets a function that cancels it; then asyncio.CancelledError
         is raised."""
-        loop = self.get()
-
-        async def main() -> Any:
-            task = asyncio.ensure_future(work)
-
-            def cancel() -> None:
-                with contextlib.suppress(RuntimeError):  # the loop is closed
-                    loop.call_soon_threadsafe(task.cancel)
-
-            until(cancel)
-            return await task
-
-        whole = main()
-        doing = asyncio.run_coroutine_threadsafe(whole, loop)
-        over = _exit.blocked(doing.cancel)
+        coroutines: List[Any] = [work]
         try:
-            return doing.result()
-        except (asyncio.CancelledError, concurrent.futures.CancelledError):
-            _exit.check()
-            raise asyncio.CancelledError from None
+            loop = self.get()
+
+            async def main() -> Any:
+                task = asyncio.ensure_future(work)
+
+                def cancel() -> None:
+                    with contextlib.suppress(RuntimeError):  # the loop is closed
+                        loop.call_soon_threadsafe(task.cancel)
+
+                until(cancel)
+                return await task
+
+            whole = main()
+            coroutines.append(whole)
+            doing = asyncio.run_coroutine_threadsafe(whole, loop)
+            over = _exit.blocked(doing.cancel)
+            try:
+                return doing.result()
+            except (asyncio.CancelledError, concurrent.futures.CancelledError):
+                _exit.check()
+                raise asyncio.CancelledError from None
+            finally:
+                over()
         finally:
-            over()
-            for one in (whole, work):  # coroutines that never started, since the loop has ended
+            for one in coroutines:  # those that never started, since the loop has ended
                 if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
                     one.close()
 
     def end(self) -> None:
-        """Cancels the coroutines that still run, and ends the loop unless it is the caller's."""
+        """Accepts no more coroutines; cancels those that still run and ends the loop, unless it is the caller's."""
         with self.lock:
             first, self.over = not self.over, True
             if first and self.own and self.loop is not None:

@@ -15,6 +15,7 @@ from ._answers import objects, text
 from ._call import Caller
 from ._clock import MAX_PAUSE, Event, backoff, wait_any
 from ._log import Outage
+from ._pool import settle
 from .errors import (
     AnswerError,
     ApiError,
@@ -82,17 +83,13 @@ class Results:
         loop, seconds = asyncio.get_running_loop(), seconds_of(timeout)
         over: "asyncio.Future[bool]" = loop.create_future()
 
-        def settle(ended: bool) -> None:
-            if not over.done():
-                over.set_result(ended)
-
-        def wake() -> None:
+        def wake(ended: bool) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed; the other callers must be woken all the same
-                loop.call_soon_threadsafe(settle, True)
+                loop.call_soon_threadsafe(settle, over, ended)
 
         awaited = self._join(task_id)
-        forget = awaited.ended.then(wake)
-        timer = None if seconds is None else loop.call_later(seconds, settle, False)
+        forget = awaited.ended.then(lambda: wake(True))
+        timer = None if seconds is None else self.caller.clock.call_later(seconds, lambda: wake(False))
         try:
             if not await over:
                 raise TimeoutError(f"task {task_id} has not ended within {seconds:g} s")

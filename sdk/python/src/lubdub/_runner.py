@@ -23,6 +23,7 @@ from .errors import LubdubError, forced_offline
 LAST_CALL_LIMIT = 5.0  # seconds each that announcing the drain, returning tasks and deregistering may take
 LAST_COMPLETION = 1.0  # seconds that the hard stop waits for completions in flight
 LAST_HANDLERS = 2.0  # seconds that the shutdown hooks wait for handlers that still run after the hard stop
+LAST_HOOK = 10.0  # seconds that a coroutine of the end may take
 LAST_BEAT = 2.0  # seconds each that the deregistration waits for unsent reports and for a heartbeat in flight
 
 
@@ -44,6 +45,7 @@ class Runner(RegisteredWorker):
     def __init__(self, worker: WorkerSettings) -> None:
         super().__init__(worker)
         self.jobs: Set[Job] = set()
+        self.starting = False  # a function of the start runs
         self.reporting = threading.Lock()
 
     def stop(self) -> None:
@@ -64,8 +66,9 @@ class Runner(RegisteredWorker):
         with contextlib.ExitStack() as end:
             end.enter_context(self.clock.inside())
             end.callback(self.loop.end)
-            end.callback(self.shut_down)
-            self.start_up()
+            if not self.stopping.is_set():
+                end.callback(self.shut_down)
+                self.start_up()
             if worker.probe is not None:
                 probe = Probe(worker.probe, worker.probe_url, self.alive)
                 end.callback(probe.close)
@@ -108,31 +111,35 @@ class Runner(RegisteredWorker):
 
     # Hooks.
 
-    def call_hook(self, hook: Hook, until: Callable[[Callable[[], None]], object]) -> None:
+    def call_hook(self, hook: Hook, until: Callable[[Callable[[], None]], object], starting: bool = False) -> None:
         """Calls a hook; a coroutine runs on the loop of the handlers. until: as for Loop.run."""
         with self.clock.outside():
-            found = hook()
+            self.starting = starting
+            try:
+                found = hook()
+            finally:
+                self.starting = False
             if inspect.isawaitable(found):
                 self.loop.run(found, until)
 
     def start_up(self) -> None:
         """Calls the hooks of the start, until the worker is stopped, which cancels a coroutine."""
         for hook in self.worker.startup:
-            if self.stopping.is_set():
-                return
             try:
-                self.call_hook(hook, self.stopping.then)
+                self.call_hook(hook, self.stopping.then, starting=True)
             except asyncio.CancelledError:
                 if not self.stopping.is_set():
                     raise
+            if self.stopping.is_set():
+                return
 
     def shut_down(self) -> None:
-        """Calls the hooks of the end. Handlers that were left running at the hard stop get a moment."""
+        """Calls the hooks of the end, coroutines with a time limit. Handlers that were left running at the hard stop get a moment."""
         if self.worker.shutdown:
             self.await_(lambda: not self.jobs, self.clock.now() + LAST_HANDLERS)
         for hook in self.worker.shutdown:
             try:
-                self.call_hook(hook, lambda _: None)
+                self.call_hook(hook, lambda cancel: self.clock.call_later(LAST_HOOK, cancel))
             except (Exception, asyncio.CancelledError):
                 self.logger.exception("a shutdown hook failed: %s", getattr(hook, "__qualname__", hook))
 

@@ -57,8 +57,8 @@ class AttemptListener(Listener):
 
     def late(self, seconds: float) -> None:
         self.logger.warning(
-            "The thread that sends heartbeats was held up for %.1f s, as by C code in a handler that holds the GIL; with isolated=True a "
-            "child process sends them",
+            "The thread that sends heartbeats was held up for %.1f s: the process was stopped or got too little CPU, or the GIL was held, "
+            "for example by C code in a handler; in that case isolated=True helps: a child process then sends them",
             seconds,
         )
 

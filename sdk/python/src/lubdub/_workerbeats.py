@@ -172,6 +172,10 @@ class WorkerBeats(Beats):
     def over(self) -> bool:
         return self.closed
 
+    def timeout(self) -> float:
+        own = [entry.timeout for entry in self.entries.values() if entry.own]
+        return min([self.session.timeout, *own]) if self.session is not None else 0.0
+
     def look(self, now: float) -> Tuple[List[BeatEntry], float]:
         self.listener.awake()
         wait = 1.0 if self.watched else LONGEST

@@ -76,7 +76,7 @@ class AsyncClient(AsyncCalls):
 
     def _use(self, client: Client) -> None:
         # The client that makes the calls.
-        self.calls = self.client = client
+        self.client = client
 
     def __repr__(self) -> str:
         return repr(self.client).replace("Client", "AsyncClient", 1)
@@ -90,7 +90,7 @@ class AsyncClient(AsyncCalls):
     async def close(self) -> None:
         """Client.close: attempts that are still tracked get no more heartbeats, and calls that wait fail."""
         # not in the client's threads: they may all wait for what this ends
-        await asyncio.shield(Pool(self.client.caller.clock, 1).begin(self.client.close))
+        await asyncio.shield(Pool(self.client.caller.clock, 1, rest=0).begin(self.client.close))
 
     async def call(self, make: Callable[[], T]) -> T:
         """Makes a blocking call in a thread of the client."""
@@ -141,7 +141,8 @@ class AsyncClient(AsyncCalls):
 
 class AsyncEventStream(AsyncIterator[t.Event]):
     """An event stream for one coroutine, read in a thread; see EventStream. A read that is cancelled, as by asyncio.wait_for, loses no
-    event: the next one returns it. Leave its async with block, or close it, to end it."""
+    event: the next one returns it. It must be closed, as an async with block does; otherwise it continues until the client is closed.
+    """
 
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
@@ -159,12 +160,10 @@ class AsyncEventStream(AsyncIterator[t.Event]):
     async def __aexit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        self.close()
-
     def close(self) -> None:
         """Ends the stream; it does not block."""
         self._stream.close()
+        self._pool.end()
 
     async def __anext__(self) -> t.Event:
         if self._reading is None:

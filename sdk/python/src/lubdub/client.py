@@ -108,7 +108,7 @@ class Client(Creations):
         self.leases = Leases(self.caller.clock)
         self._lock = threading.Lock()
         self._groups: Dict[str, AttemptGroup] = {}
-        self.pool = Pool(self.caller.clock)
+        self._make_pools()
         self.results = Results(self.caller, self.post, self.log)
         if isolated:
             self.isolation()
@@ -123,8 +123,12 @@ class Client(Creations):
         self._groups = {}
         self.caller.closing = type(self.caller.closing)(self.caller.clock)
         self.leases = Leases(self.caller.clock)
-        self.pool = Pool(self.caller.clock)
+        self._make_pools()
         self.results = Results(self.caller, self.post, self.log)
+
+    def _make_pools(self) -> None:
+        self.pool = Pool(self.caller.clock)
+        self.tracking = Pool(self.caller.clock)  # separate, since completions are retried throughout an outage
 
     def __enter__(self) -> "Client":
         return self
@@ -141,6 +145,8 @@ class Client(Creations):
             group.close(ClientClosed())
         self.caller.closing.set()
         self.results.close()
+        for pool in (self.pool, self.tracking):
+            pool.end()
         self.caller.transport.close()
 
     def ask(
@@ -257,7 +263,7 @@ class Client(Creations):
     def track(self, envelope: Mapping[str, Any], *, lease: Optional[Lease] = None) -> Tracking:
         """An attempt as a context, for with and async with: it is reported as started, gets heartbeats, and is completed at the end.
         Entering waits until a server has answered, and raises a refusal, or an End if the attempt is already over."""
-        return Tracking(lambda: self._begin(envelope, lease), self.pool)
+        return Tracking(lambda: self._begin(envelope, lease), self.tracking)
 
     def run(
         self, envelope: Mapping[str, Any], work: Callable[[Attempt], Any], *, lease: Optional[Lease] = None

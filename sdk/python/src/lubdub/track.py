@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Callable, Optional, Type
 
+from ._call import cancelled_by
 from ._pool import Pool
 from .attempt import Attempt
 from .ends import End
@@ -50,8 +51,9 @@ class Tracking:
         attempt = self._make()
         with self._lock:
             given_up, self._attempt = self._given_up, None if self._given_up is not None else attempt
-        if given_up is not None:  # the caller no longer waits
-            attempt.close(given_up)
+        if given_up is not None:  # the caller no longer waits, and has cancelled this call
+            with cancelled_by(None):
+                attempt.close(given_up)
         return attempt
 
     async def __aenter__(self) -> Attempt:

@@ -6,17 +6,17 @@ import asyncio
 import contextlib
 import logging
 import os
-import selectors
-import signal
-import socket
 import threading
-from typing import Any, Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _exit, _identity
 from ._log import show_info
 from ._loop import Loop
+from ._pool import settle
 from ._runner import Runner, Unfinished
+from ._signals import SIGNALS
 from ._workerstate import Handler, Hook, Middleware
+from .asyncclient import AsyncClient
 from .client import Client
 from .errors import ConfigurationError, ForkedError
 
@@ -47,7 +47,7 @@ class Worker:
         self,
         queue: str = "default",
         *,
-        client: Optional[Client] = None,
+        client: Union[Client, AsyncClient, None] = None,
         types: Optional[Sequence[str]] = None,
         runtimes: Sequence[str] = (),
         labels: Optional[Mapping[str, str]] = None,
@@ -78,7 +78,7 @@ class Worker:
         self.task_timeout, self.watchdog = task_timeout, watchdog
         self.soft_stop, self.hard_stop = stops_of(soft_stop, hard_stop)
         self.probe, self.probe_url, self.isolated = probe, probe_url, isolated
-        self.client = client if client is not None else Client()
+        self.client = client.client if isinstance(client, AsyncClient) else client or Client()
         self.owns_client = client is None
         self.log = logger or logging.getLogger("lubdub.worker")
         self.handlers: Dict[str, Handler] = {}
@@ -118,17 +118,25 @@ class Worker:
         self.handlers[type] = call
 
     def on_startup(self, hook: K) -> K:
-        """Has a function called once before the worker registers: @worker.on_startup. A coroutine function runs on the event loop of the
-        handlers. If it raises, run raises that error, and the worker does not register."""
-        self.startup.append(hook)
+        """Registers a function that is called once before the worker registers: @worker.on_startup. A coroutine function runs on the event
+        loop of the handlers. If it raises, run raises that error, and the worker does not register."""
+        self._hook(self.startup, hook)
         return hook
 
     def on_shutdown(self, hook: K) -> K:
-        """Has a function called once after the last handler has ended and the worker has deregistered, or after a startup hook has failed:
-        @worker.on_shutdown. Handlers that do not end have 2 s after the hard stop. If it raises, that is logged, and the others are called.
+        """Registers a function that is called once after the last handler has ended and the worker has deregistered, or after a startup
+        hook has failed: @worker.on_shutdown. Handlers that do not end have 2 s after the hard stop. A coroutine function is cancelled after
+        10 s. If it raises, that is logged, and the others are called. A worker that is closed before run calls no hooks.
         """
-        self.shutdown.append(hook)
+        self._hook(self.shutdown, hook)
         return hook
+
+    def _hook(self, hooks: List[Hook], hook: Hook) -> None:
+        if not callable(hook):
+            raise ConfigurationError("the hook is not callable")
+        if self._ran:
+            raise ConfigurationError("the hook was added after the worker started; add hooks before run")
+        hooks.append(hook)
 
     def use(self, *middleware: Middleware) -> None:
         """Wraps all handlers, the first outermost."""
@@ -163,12 +171,13 @@ class Worker:
         self._runner.kill()
 
     def run(self, *, signals: bool = True) -> None:
-        """Registers and runs tasks until close is called, a signal arrives (SIGTERM or SIGINT, in the main thread only; a second one is
-        kill), or the server drains the worker. Then it stops gracefully: it claims nothing more, sends heartbeats while handlers finish,
-        cancels them at the soft stop, returns the tasks that still run at the hard stop to the queue, and deregisters. It raises what is
-        wrong with the worker, why the server refuses it, or Unfinished, which names the returned tasks."""
+        """Registers and runs tasks until close is called, a signal arrives (SIGTERM or SIGINT, in the main thread only), or the server
+        drains the worker. Then it stops gracefully: it claims nothing more, sends heartbeats while handlers finish, cancels them at the
+        soft stop, returns the tasks that still run at the hard stop to the queue, and deregisters. It raises what is wrong with the worker,
+        why the server refuses it, or Unfinished, which names the returned tasks. A second signal is kill. A third one, or one while a
+        function of on_startup runs, has the effect that it had before run."""
         self._begin()
-        with self._signals(signals):
+        with self._stopping(signals, self._runner.change):
             self._run()
 
     async def run_async(self, *, signals: bool = True) -> None:
@@ -179,9 +188,6 @@ class Worker:
         self._runner.loop = Loop(loop)
         over: "asyncio.Future[None]" = loop.create_future()
 
-        def settle(error: Optional[BaseException]) -> None:
-            over.set_result(None) if error is None else over.set_exception(error)
-
         def run() -> None:
             failure: Optional[BaseException] = None
             try:
@@ -191,10 +197,14 @@ class Worker:
             except BaseException as error:
                 failure = error
             with contextlib.suppress(RuntimeError):  # the loop was closed
-                loop.call_soon_threadsafe(settle, failure)
+                loop.call_soon_threadsafe(settle, over, None, failure)
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(lambda: None)
 
         cancelled: Optional[asyncio.CancelledError] = None
-        with self._signals(signals):
+        with self._stopping(signals, wake):
             self.client.caller.clock.spawn(run, "lubdub-worker")
             while not over.done():
                 try:
@@ -205,6 +215,12 @@ class Worker:
         if cancelled is not None:
             raise cancelled from over.exception()
         over.result()
+
+    def _stopping(self, wanted: bool, wake: Callable[[], object]) -> ContextManager[None]:
+        """Stops the worker at a signal, in the main thread, which wake wakes up."""
+        if not wanted or threading.current_thread() is not threading.main_thread():
+            return contextlib.nullcontext()
+        return SIGNALS.stopping(self._runner, wake)
 
     def _begin(self) -> None:
         """Checks the worker before it runs."""
@@ -261,56 +277,6 @@ class Worker:
                 raise ConfigurationError(
                     f"tasks of type {type!r} would be claimed but have no handler; add one, or remove the type"
                 )
-
-    @contextlib.contextmanager
-    def _signals(self, wanted: bool) -> Generator[None, None, None]:
-        """Stops the worker at a signal, in the main thread."""
-        if not wanted or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        # If the system delivers a signal to another thread, the waiting main thread would notice it only when it wakes up; a descriptor is
-        # written at once.
-        reader, writer = socket.socketpair()
-        writer.setblocking(False)
-        if os.name == "posix":
-            self._runner.signals = reader.fileno()
-
-        def act() -> None:
-            for deed in (self.close, self.kill):
-                number = 0
-                while number not in (signal.SIGTERM, signal.SIGINT):
-                    wait_to_read(
-                        reader
-                    )  # reads only while this thread runs: a child process watches for unread signals
-                    number = (reader.recv(1) or b"\xff")[0]
-                    if number == 0xFF:
-                        return
-                    if wakeup >= 0 and os.name == "posix":  # an event loop waits for its signals
-                        with contextlib.suppress(OSError):
-                            os.write(wakeup, bytes([number]))
-                self.log.info("Received %s signal", signal.Signals(number).name)
-                deed()
-
-        before = {number: signal.signal(number, lambda n, _: None) for number in (signal.SIGTERM, signal.SIGINT)}
-        wakeup = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-        listener = threading.Thread(target=act, name="lubdub-signals", daemon=True)
-        listener.start()
-        try:
-            yield
-        finally:
-            signal.set_wakeup_fd(wakeup)
-            for number, old in before.items():
-                signal.signal(number, old)
-            writer.close()
-            listener.join(5)
-            reader.close()
-
-
-def wait_to_read(of: socket.socket) -> None:
-    """Waits until there is something to read."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(of, selectors.EVENT_READ)
-        selector.select()
 
 
 def stops_of(soft: Optional[float], hard: Optional[float]) -> Tuple[float, float]:

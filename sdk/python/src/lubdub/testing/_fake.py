@@ -133,9 +133,8 @@ class Store:
             self.wake()
 
     def expire(self, task: Task, reason: str) -> None:
-        """Ends the current attempt; a lost one is retried as the task's policy allows."""
-        lost = reason in ("HEARTBEAT_TIMEOUT", "WORKER_LOST")
-        delay = task.retries.after_loss() if lost and task.cancel is None else None
+        """Ends the current attempt; one that was lost or took too long is retried as the task's policy allows."""
+        delay = task.retries.after_end(reason) if task.cancel is None else None
         task.state, task.reason, task.last_progress = "FAILED", reason, dict(task.progress) or None
         if delay is not None:
             task.worker = ""
@@ -143,10 +142,13 @@ class Store:
         self.wake()
 
     def give_back(self, worker: Worker) -> None:
-        """Returns the tasks of a worker that deregisters to their queues, and counts nothing."""
+        """Returns the tasks of a worker that deregisters to their queues, and counts nothing. One that is to be cancelled ends."""
         worker.status = "OFFLINE"
         for task in list(self.tasks.values()):
             if task.worker == worker.id and task.state in ("RUNNING", "DISPATCHED"):
+                if task.cancel is not None:
+                    self.expire(task, "WORKER_LOST")
+                    continue
                 task.reason, task.worker, task.last_progress = "WORKER_LOST", "", dict(task.progress) or None
                 self.hold(task, 0, "QUEUED")
 

@@ -100,21 +100,25 @@ class HandClock(Clock):
 
     @contextlib.contextmanager
     def inside(self) -> Generator[None, None, None]:
-        if getattr(self._mine, "counted", False):
+        mine = self._mine
+        if getattr(mine, "counted", False):
             yield
             return
-        self._mine.counted = True
+        outside = getattr(mine, "outside", False)
+        mine.counted, mine.outside = True, False
         self._add(1)
         try:
             yield
         finally:
-            self._mine.counted = False
+            mine.counted, mine.outside = False, outside
             self._add(-1)
 
     @contextlib.contextmanager
     def outside(self) -> Generator[None, None, None]:
-        counted = getattr(self._mine, "counted", False)
-        self._mine.counted, self._mine.outside = False, True
+        thread, mine = threading.get_ident(), self._mine
+        counted, outside = getattr(mine, "counted", False), getattr(mine, "outside", False)
+        since = self._handlers.get(thread)  # a handler may run a worker, which has hooks
+        mine.counted, mine.outside = False, True
         self._begins()
         if counted:
             self._add(-1)
@@ -125,8 +129,10 @@ class HandClock(Clock):
             if counted:
                 self._add(1)
             with self._lock:
-                del self._handlers[threading.get_ident()]
-            self._mine.counted, self._mine.outside = counted, False
+                del self._handlers[thread]
+                if since is not None:
+                    self._handlers[thread] = since
+            mine.counted, mine.outside = counted, outside
 
     def _begins(self) -> None:
         """A handler begins, or continues after a wait."""

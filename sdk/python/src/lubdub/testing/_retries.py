@@ -11,6 +11,7 @@ DEFAULT: Dict[str, Any] = {
     "multiplier": 2,
     "maxBackoffMs": 60_000,
 }
+LOSSES = ("HEARTBEAT_TIMEOUT", "START_TIMEOUT", "WORKER_LOST")  # reasons
 RETRYABLE = ("USER_CODE", "INFRASTRUCTURE", "TIMEOUT")  # categories
 
 
@@ -40,6 +41,12 @@ class Retries:
             return None
         self.losses += 1
         return self._backoff() if self.losses <= self.policy["maxLosses"] else None
+
+    def after_end(self, reason: str) -> Optional[float]:
+        """The delay after an attempt that the server has ended."""
+        if reason == "RUN_TIMEOUT":
+            return self.after_failure({"category": "TIMEOUT"})
+        return self.after_loss() if reason in LOSSES else None
 
     def _backoff(self) -> float:
         policy = self.policy

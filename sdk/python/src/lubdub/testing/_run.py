@@ -40,18 +40,20 @@ def run(
     recorded: Optional[Recorded] = None,
     **fields: Any,
 ) -> Any:
-    """Runs a handler, or a worker's handler of a type with its middleware, for one attempt, and returns its output. Raises what the attempt
-    would end with: what the handler raises, or an OutputError if the output cannot be sent.
+    """Runs a handler, or a worker's handler of a type with its middleware, for one attempt, and returns its output as a server would: decoded
+    from JSON. Raises what the attempt would end with: what the handler raises, or an OutputError if the output cannot be sent.
 
     task.wait returns at once. Limits do not end the attempt, a worker's hooks are not called, and coroutines run on a new event loop.
     recorded: gets the reports of progress and the checkpoints. fields: other fields of the task's creation, by their names in the API.
     """
     handler = handler_of(target, type) if isinstance(target, Worker) else target
+    if isinstance(target, Worker):
+        fields.setdefault("queue", target.queue)
     with Server(clock=_Instant()) as server:
         client, holder = server.client(), _Recorder(recorded or Recorded())
         server.dispatch(taskId="task", type=type or None, payload=json.loads(write(payload)), **fields)
         task = server.task("task")
-        task.attempt, task.state, task.details = attempt, "RUNNING", last_checkpoint
+        task.attempt, task.state, task.details = attempt, "RUNNING", json.loads(write(last_checkpoint))
         envelope = {**server.store.envelope(task), "state": "RUNNING"}
         handle = client.attempt_of(envelope, holder, client.endpoints_of(""))
         handle.start()
@@ -65,8 +67,7 @@ def run(
             finally:
                 loop.end()
         if not task.completions:
-            completion({"output": output})  # checks that it can be sent
-            return output
+            return json.loads(completion({"output": output}))["output"]
         shown = server.store.shown(task)  # the handler has completed it
         if shown["state"] != "SUCCEEDED":
             raise TaskFailed(cast(t.Task, shown))

@@ -266,7 +266,7 @@ class Server(Transport):
         return not tokens.isdisjoint(self._cut)
 
     def _sweep(self) -> None:
-        """Ends what has reached its timeout, now and when that is next the case."""
+        """Ends what has reached its timeout, and schedules the next sweep."""
         due = None if self.is_down else self.store.sweep()
         if due is not None and (self._sweep_at is None or due < self._sweep_at):
             self._sweep_at = due
