@@ -280,7 +280,7 @@ def pages(operation: Json, schemas: Json) -> Tuple[List[str], List[str]]:
 
 def calls_file(spec: Json) -> str:
     head = (
-        "TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, "
+        "Any, AsyncIterator, Callable, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, "
         "cast"
     )
     lines = [
@@ -291,9 +291,6 @@ def calls_file(spec: Json) -> str:
         f"from typing import {head}",
         "",
         "from . import types as t",
-        "",
-        "if TYPE_CHECKING:",
-        "    from .client import Client",
         "",
         'T = TypeVar("T")',
         "",
@@ -316,7 +313,10 @@ def calls_file(spec: Json) -> str:
         "class AsyncCalls:",
         '    """The same calls as coroutines. AsyncClient has them all."""',
         "",
-        "    client: Client  # which makes them",
+        "    @property",
+        "    def client(self) -> Calls:",
+        '        """Makes the calls."""',
+        "        raise NotImplementedError",
         "",
         "    async def call(self, make: Callable[[], T]) -> T:",
         '        """Makes a call in a thread."""',

@@ -5,7 +5,7 @@ import { elapsed, type Moment, read } from './clock.js';
 import type { Context, Lease } from './context.js';
 import type { Endpoints } from './endpoints.js';
 import type { Exchange } from './exchange.js';
-import { AttemptEnd, Cancelled, EndedError, endOf, endOfError, LeaseEnded, Lost, StoppedError } from './ends.js';
+import { AttemptEnd, Cancelled, EndedError, endOf, endOfError, graceOf, LeaseEnded, Lost, StoppedError } from './ends.js';
 import { errorOf } from './copies.js';
 import { ApiError, ClosedError, UsageError } from './errors.js';
 import { completionOf, endingOf, Failure, meansStopped } from './failure.js';
@@ -14,7 +14,6 @@ import type { Limits } from './beats/messages.js';
 import { beatOf } from './beats/reports.js';
 import { type Expiry, persist, type Persistence, sendCompletion } from './persist.js';
 import { Stuck, TaskTimeout } from './worker/ends.js';
-import { graceOf } from './worker/options.js';
 import type { CompletedRequest, CompletedResponse, StartedResponse, TaskEnvelope } from './types.js';
 import { detailsOf, lastProgressOf, progressOf, Updates } from './updates.js';
 

@@ -1,4 +1,5 @@
 import { type ApiError, ClosedError, type ErrorFields } from './errors.js';
+import type { TaskEnvelope } from './types.js';
 
 /**
  * Why the signal of a tracked attempt ends: its reason is one of these. After Cancelled the attempt is still ours and needs a completion;
@@ -125,4 +126,9 @@ export class StoppedError extends Error {
     this.phase = phase;
     this.partial = partial;
   }
+}
+
+/** How long a handler may continue after its signal has ended, in ms. */
+export function graceOf({ cancelGracePeriodMs }: TaskEnvelope): number {
+  return Math.max(cancelGracePeriodMs, 1000);
 }

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, cast
+from typing import Any, AsyncIterator, Callable, Iterator, List, Literal, Mapping, Optional, Sequence, TypeVar, Union, cast
 
 from . import types as t
-
-if TYPE_CHECKING:
-    from .client import Client
 
 T = TypeVar("T")
 
@@ -656,7 +653,10 @@ class Calls:
 class AsyncCalls:
     """The same calls as coroutines. AsyncClient has them all."""
 
-    client: Client  # which makes them
+    @property
+    def client(self) -> Calls:
+        """Makes the calls."""
+        raise NotImplementedError
 
     async def call(self, make: Callable[[], T]) -> T:
         """Makes a call in a thread."""

@@ -75,8 +75,12 @@ class AsyncClient(AsyncCalls):
         return self
 
     def _use(self, client: Client) -> None:
-        # The client that makes the calls.
-        self.client = client
+        self._client = client
+
+    @property
+    def client(self) -> Client:
+        """The client that makes the calls."""
+        return self._client
 
     def __repr__(self) -> str:
         return repr(self.client).replace("Client", "AsyncClient", 1)

@@ -4,13 +4,13 @@ import type { Hub } from '../beats/hub.js';
 import type { ProgressUpdate } from '../beats/messages.js';
 import type { Clock, Timer } from '../clock.js';
 import { copyOf } from '../copies.js';
-import { meansOver } from '../ends.js';
+import { graceOf, meansOver } from '../ends.js';
 import { UsageError } from '../errors.js';
 import { textOf } from '../failure.js';
 import type { Logger } from '../metrics.js';
 import { Child, Died, type Work } from './child.js';
 import { Stopping, Stuck } from './ends.js';
-import { graceOf, withMargin } from './options.js';
+import { withMargin } from './options.js';
 import type { Handler, Task } from './task.js';
 
 /** How many further children are started for an attempt if children die before it has begun. */

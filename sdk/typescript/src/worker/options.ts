@@ -2,7 +2,6 @@ import type { Client } from '../client.js';
 import type { Lease } from '../context.js';
 import { UsageError } from '../errors.js';
 import type { Logger } from '../metrics.js';
-import type { TaskEnvelope } from '../types.js';
 
 export interface WorkerOptions {
   /** By default a client of LUBDUB_URL and LUBDUB_TOKEN or LUBDUB_TOKEN_FILE, which is closed when the worker ends. */
@@ -72,11 +71,6 @@ export function settingsOf(queue: string, options: WorkerOptions): Settings {
   }
   if (isLimited) checkGrace(set.hardStopMs, seconds);
   return set;
-}
-
-/** How long a handler may continue after its signal has ended, in ms. */
-export function graceOf({ cancelGracePeriodMs }: TaskEnvelope): number {
-  return Math.max(cancelGracePeriodMs, 1000);
 }
 
 /** A grace period without a margin for the calls at its end. */
