@@ -173,13 +173,12 @@ type ExpectTask struct {
 	Ended       *string          `json:"ended"` // empty: it did not
 	Detail      string           `json:"detail"`
 	Endings     int              `json:"endings"`
-	Progress    json.RawMessage  `json:"progress"`    // the last that arrived
-	Saw         json.RawMessage  `json:"saw"`         // what arrived before the completion, in its order
-	Details     json.RawMessage  `json:"details"`     // all that arrived, in their order
-	LastDetails json.RawMessage  `json:"lastDetails"` // the last that arrived, however often
-	Accepted    int              `json:"accepted"`    // beats at the least
-	Settled     json.RawMessage  `json:"settled"`     // these fields
-	Listed      bool             `json:"listed"`      // from the second beat after its claim was answered
+	Progress    json.RawMessage  `json:"progress"` // the last that arrived
+	Saw         json.RawMessage  `json:"saw"`      // what arrived before the completion, in its order
+	Details     json.RawMessage  `json:"details"`  // all that arrived, in their order
+	Accepted    int              `json:"accepted"` // beats at the least
+	Settled     json.RawMessage  `json:"settled"`  // these fields
+	Listed      bool             `json:"listed"`   // from the second beat after its claim was answered
 }
 
 func loadCases(t *testing.T) (cases []*Case) {
