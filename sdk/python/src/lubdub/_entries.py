@@ -105,6 +105,7 @@ class BeatEntry:
         "sent",
         "started",
         "limit",
+        "last",
     )
 
     def __init__(self, task_id: str, attempt: int, token: str = "", interval: float = 0, timeout: float = 0) -> None:
@@ -115,6 +116,7 @@ class BeatEntry:
         self.omitted = 0  # heartbeats in a row that had no room for the report
         self.due = self.sent = 0.0
         self.fresh, self.warned, self.started = True, False, True
+        self.last = False  # its report goes alone, before the attempt is returned
         self.limit = (
             0.0  # seconds after which the heartbeat process fails the task if this process is blocked; 0: never
         )
@@ -152,7 +154,7 @@ def items_of(batch: List[BeatEntry], tokens: bool = True) -> bytes:
     for entry in sorted(batch, key=lambda e: -e.omitted):
         report = entry.report  # another thread may replace it
         written = report.newer(entry.delivered)
-        if len(written) <= left:
+        if len(written) <= left and not entry.last:
             left -= len(written)
             entry.sending, entry.omitted, fields[entry.key] = report.version, 0, written
         else:

@@ -120,6 +120,10 @@ class WorkerBeats(Beats):
         sent alone, since another inventory could be the second one that omits an attempt whose completion was cut."""
         with self.cond:
             session, end = self.session, self.clock.now() + seconds
+            for entry in self.entries.values():
+                entry.last = True
+            while self.in_flight and not self.closed and self.clock.now() < end:  # a heartbeat may include them already
+                self.cond.wait(end - self.clock.now())
             unsent = {key: entry for key, entry in self.entries.items() if entry.unsent}
             todo = list(unsent.values())
         if session is None or self.closed or not todo:
