@@ -29,12 +29,14 @@ const (
 
 // A call that seems too long is compared with a script that does a known amount of work, and with its time when the bounds were set: on a
 // slower host, or while other work keeps its caches busy, scripts may take longer in proportion. Some hosts are slow to provide memory
-// besides: of a call with much data, the time to store as much counts as it was when the bounds were set, and the rest is compared.
+// besides: of a call with much data, the time to store as much counts as it was when the bounds were set, and the rest is compared. What
+// a call receives stays stored, in new memory; what it replies does not.
 const (
 	lookUp    = `for i = 1, 10000 do redis.call('ZSCORE', KEYS[1], i) end`
 	lookUpWas = 6500 * time.Microsecond
 
-	storeData    = `redis.call('HSET', KEYS[1], 'data', ARGV[1]) redis.call('UNLINK', KEYS[1])`
+	keepData     = `redis.call('RPUSH', KEYS[1], ARGV[1])`
+	passData     = `redis.call('HSET', KEYS[1], 'data', ARGV[1]) redis.call('UNLINK', KEYS[1])`
 	storeByteWas = 2 * time.Nanosecond
 	much         = 256 << 10
 )
@@ -148,7 +150,11 @@ func (b *bounds) measure() (calls func() []trackertest.ScriptCall) {
 		}
 		took, known := c.Took, time.Duration(0) // without storing much data, and the usual time of that
 		if bytes := max(c.Sent, c.Got); bytes > much {
-			store := func() time.Duration { return eval(storeData, b.Key("any", "reference"), make([]byte, bytes)) }
+			script, key := keepData, b.Key("any", "kept")
+			if c.Got > c.Sent {
+				script, key = passData, b.Key("any", "reference")
+			}
+			store := func() time.Duration { return eval(script, key, make([]byte, bytes)) }
 			stored := min(store(), store())
 			took, known = max(0, took-stored), min(stored, time.Duration(bytes)*storeByteWas)
 		}
