@@ -16,7 +16,7 @@ LONGFUZZTIME ?= 2m
 PACKAGES := ./... ./sdk/go/...
 # Modules that connect the SDK to other libraries, so that it needs none.
 ADAPTERS := sdk/go/lubdubprom sdk/go/lubdubotel
-GENERATED := api/openapi.json docs/configuration.md docs/metrics.md docs/architecture.md docs/cli.md docs/roles.md ui/dist ui/src/roles.gen.ts ui/src/words.gen.ts sdk/python/src/lubdub/types.py sdk/python/src/lubdub/_calls.py
+GENERATED := api/openapi.json docs/configuration.md docs/metrics.md docs/architecture.md docs/cli.md docs/roles.md ui/dist ui/src/roles.gen.ts ui/src/words.gen.ts sdk/python/src/lubdub/types.py sdk/python/src/lubdub/_calls.py sdk/go/client/calls.go sdk/typescript/src/generatedcalls.ts sdk/typescript/src/generatedtypes.ts
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -228,6 +228,7 @@ format: deps-typescript ## format Go, TypeScript and Python
 
 generate: ## regenerate files that are generated from the sources
 	go test ./api -run '^TestOpenAPIIsUpToDate$$' -count=1 -update
+	go run ./internal/sdkcalls
 	@$(MAKE) --no-print-directory build
 	python3 sdk/python/tools/generate.py
 	go test ./api -run '^Test(TheDashboardKnowsWhatRolesMayDo|DocumentedRoles)$$' -count=1 -update

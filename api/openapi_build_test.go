@@ -62,6 +62,12 @@ func (b *openAPIBuilder) operation(r *httpapi.Route) obj {
 	if r.Description != "" {
 		op["description"] = r.Description
 	}
+	if r.NotIdempotent {
+		op["x-idempotent"] = false
+	}
+	if r.IdempotentBy != "" {
+		op["x-idempotent-by"] = r.IdempotentBy
+	}
 	switch r.Access {
 	case httpapi.ForTask, httpapi.ForBeat, httpapi.ForItems:
 		op["security"] = []any{obj{"taskToken": []any{}}, obj{"workerToken": []any{}}}

@@ -17,7 +17,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 				`"completed":[{"taskId":"task_1","attempt":1,"outcome":"SUCCEEDED"}],"claim":{"max":2,"waitMs":5000,"claimId":"c-17"}}`,
 		},
 		Access: httpapi.ForWorker, Waits: true,
-		Summary: "Send a worker's heartbeat and results, and claim tasks",
+		Summary: "Send a worker's heartbeat, results and claim in one request",
 		Description: "One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of " +
 			"attempts that were dispatched to it; and a claim of its queue. They are processed in this order. The heartbeat is that of " +
 			"POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result that POST " +

@@ -55,6 +55,8 @@ type Route struct {
 	Headers        []Param
 	Body           any // a type of package v1, or an empty struct where it has no fields; nil: no body
 	OptionalBody   bool
+	NotIdempotent  bool              // a repeated call takes effect again, so clients do not retry it after a lost response
+	IdempotentBy   string            // the body's field that makes a repeat safe
 	Examples       map[string]string // of the body, as JSON, by name
 	Answers        map[int]any       // by status: a type of package v1, or a list of them
 	AnswerExamples map[int]map[string]string

@@ -9,7 +9,7 @@ import (
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
-			Method: "POST", Pattern: "/v1/queues/{queue}/claim", Op: "claimTasks", Handle: h.claim,
+			Method: "POST", Pattern: "/v1/queues/{queue}/claim", Op: "claimTasks", Handle: h.claim, IdempotentBy: "claimId",
 			Tag: "workers", Body: v1.ClaimRequest{}, OptionalBody: true, Answers: map[int]any{200: v1.ClaimResponse{}},
 			Errors: []int{404, 409, 410}, Examples: map[string]string{"long poll": `{"max":5,"waitMs":30000,"claimId":"c-17"}`},
 			Access: httpapi.ForWorker, Waits: true,

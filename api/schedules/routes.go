@@ -9,7 +9,7 @@ import (
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
-			Method: "POST", Pattern: "/v1/schedules", Op: "createSchedule", Handle: h.create,
+			Method: "POST", Pattern: "/v1/schedules", Op: "createSchedule", Handle: h.create, NotIdempotent: true,
 			Tag: "schedules", Body: v1.CreateScheduleRequest{}, Answers: map[int]any{201: v1.Schedule{}}, Errors: []int{409},
 			Examples: map[string]string{
 				"weekdays":      `{"scheduleId":"report","cron":"0 30 9 * * MON-FRI","task":{"queue":"reports","type":"daily"}}`,
@@ -79,7 +79,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Summary: "List a schedule's next fires",
 		},
 		{
-			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Handle: h.fire,
+			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Handle: h.fire, NotIdempotent: true,
 			Tag: "schedules", Body: struct{}{}, OptionalBody: true, Answers: map[int]any{202: v1.FiredResponse{}},
 			Errors: []int{404, 409},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,

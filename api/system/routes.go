@@ -122,7 +122,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		{
 			Method: "GET", Pattern: "/healthz", Op: "healthz", Handle: h.readyz,
 			Tag: "system", Answers: map[int]any{200: v1.Health{}, 503: v1.Health{}},
-			Summary: "The same as /readyz",
+			Summary: "Check that this server is ready, as /readyz does",
 		},
 		{
 			Method: "GET", Pattern: "/version", Op: "version", Handle: h.version,

@@ -9,7 +9,7 @@ import (
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
-			Method: "POST", Pattern: "/v1/webhooks", Op: "createWebhook", Handle: h.create,
+			Method: "POST", Pattern: "/v1/webhooks", Op: "createWebhook", Handle: h.create, NotIdempotent: true,
 			Tag: "webhooks", Body: v1.CreateWebhookRequest{}, Answers: map[int]any{201: v1.Webhook{}}, Errors: []int{409},
 			Examples: map[string]string{"failures": `{"webhookId":"alerts","url":"https://example.com/hook","events":["task.failed",` +
 				`"worker.offline"],"queue":"default"}`},
@@ -52,7 +52,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Description: "Its pending deliveries are deleted, and requests to it that are under way are stopped.",
 		},
 		{
-			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/rotate-secret", Op: "rotateSecret", Handle: h.rotateSecret,
+			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/rotate-secret", Op: "rotateSecret", Handle: h.rotateSecret, NotIdempotent: true,
 			Tag: "webhooks", Body: v1.RotateSecretRequest{}, OptionalBody: true, Answers: map[int]any{200: v1.Webhook{}},
 			Errors: []int{404, 409},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
@@ -61,7 +61,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 				"one.",
 		},
 		{
-			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/test", Op: "testWebhook", Handle: h.test,
+			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/test", Op: "testWebhook", Handle: h.test, NotIdempotent: true,
 			Tag: "webhooks", Body: struct{}{}, OptionalBody: true, Answers: map[int]any{202: v1.WebhookDelivery{}},
 			Errors: []int{404, 409},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
@@ -78,7 +78,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 				"500 dead ones. A page may be short: continue while there is a nextPageToken.",
 		},
 		{
-			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/redeliver", Op: "redeliver", Handle: h.redeliver,
+			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/redeliver", Op: "redeliver", Handle: h.redeliver, NotIdempotent: true,
 			Tag: "webhooks", Body: v1.RedeliverRequest{}, Answers: map[int]any{202: v1.RedeliverResponse{}}, Errors: []int{404, 409},
 			Examples: map[string]string{"one": `{"deliveryId":"dlv_0000000000042"}`, "since": `{"since":"2025-01-15T10:00:00Z"}`},
 			Access:   httpapi.ForControl, Needs: httpapi.MayOperate,

@@ -9,7 +9,7 @@ import (
 func (h *Handlers) Routes() []*httpapi.Route {
 	return []*httpapi.Route{
 		{
-			Method: "POST", Pattern: "/v1/workers", Op: "registerWorker", Handle: h.register,
+			Method: "POST", Pattern: "/v1/workers", Op: "registerWorker", Handle: h.register, IdempotentBy: "registrationId",
 			Tag: "workers", Body: v1.RegisterWorkerRequest{}, Answers: map[int]any{201: v1.RegisterWorkerResponse{}}, Errors: []int{409},
 			Examples: map[string]string{"mailer": `{"queue":"default","types":["send_email"],"name":"mailer-1","hostname":"host-7",` +
 				`"pid":4711,"version":"1.2.3","maxConcurrent":10,"labels":{"region":"us-east-1"},` +
@@ -70,7 +70,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag: "workers", Body: v1.ReasonRequest{}, OptionalBody: true, Answers: map[int]any{200: v1.Worker{}}, Errors: []int{404},
 			Examples: map[string]string{"reason": `{"reason":"its host is gone"}`},
 			Access:   httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Take a worker offline and hold it there",
+			Summary: "Take a worker offline until it is resumed",
 			Description: "The worker is OFFLINE at once, and the tasks that it holds are lost, as if it had died; its heartbeats and " +
 				"claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its identity (queue, machine and " +
 				"name; without a name queue, machine, hostname and pid) are rejected until the worker is resumed, for 30 days at most. " +
@@ -195,7 +195,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag: "workers", Body: v1.ReasonRequest{}, OptionalBody: true, Answers: map[int]any{200: v1.ActOnWorkersResponse{}},
 			Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary: "Take a machine offline and hold it there",
+			Summary: "Take a machine offline until it is resumed",
 			Description: "Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they hold are lost and retried. Until " +
 				"the machine is resumed, registrations on it are rejected with 409 worker_held_offline. The hold ends 30 days after " +
 				"the last record of a worker on the machine was deleted.",

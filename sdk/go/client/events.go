@@ -16,22 +16,6 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// EventQuery filters events; zero fields are ignored.
-type EventQuery struct {
-	Types     []string `url:"type"` // such as task.zombie, or families such as task.*
-	Subject   string   `url:"subject"`
-	RunID     string   `url:"runId"`
-	Queue     string   `url:"queue"`
-	TaskType  string   `url:"taskType"`
-	WorkerID  string   `url:"workerId"`
-	MachineID string   `url:"machineId"`
-	// After is where to start, exclusive: a cursor, now, or a time in RFC 3339. Empty: pages start with the oldest or newest stored event,
-	// a stream now.
-	After    string `url:"after"`
-	Order    string `url:"order"`    // of pages: asc (the default) or desc
-	PageSize int    `url:"pageSize"` // of pages: 1 to 100; 0: 100
-}
-
 // ListEvents returns one page of events; for the next one set After to its Next.
 func (c *Client) ListEvents(ctx context.Context, q EventQuery) (*v1.EventList, error) {
 	return get[v1.EventList](ctx, c, "/v1/events", values(q))

@@ -94,15 +94,6 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return invoke[T](ctx, c, &call{method: http.MethodGet, path: path, query: c.scoped(query)})
 }
 
-func post[T any](ctx context.Context, c *Client, path string, in any) (*T, error) {
-	return invoke[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in})
-}
-
-// postOnce is post for a call that a repeat would apply twice.
-func postOnce[T any](ctx context.Context, c *Client, path string, in any) (*T, error) {
-	return invoke[T](ctx, c, &call{method: http.MethodPost, path: path, query: c.scoped(nil), in: in, once: true})
-}
-
 func invoke[T any](ctx context.Context, c *Client, k *call) (*T, error) {
 	var out T
 	k.out = &out

@@ -48,8 +48,8 @@ func (c *Client) waitTasks(ctx context.Context, taskIDs []string, wait time.Dura
 	ms := wait.Milliseconds()
 	var ended v1.WaitTasksResponse
 	err := c.do(ctx, &call{
-		method: http.MethodPost, path: "/v1/tasks:wait", in: v1.WaitTasksRequest{TaskIDs: taskIDs, WaitMs: &ms}, out: &ended,
-		wait: wait, tries: tries,
+		method: http.MethodPost, path: "/v1/tasks:wait", query: c.scoped(nil), in: v1.WaitTasksRequest{TaskIDs: taskIDs, WaitMs: &ms},
+		out: &ended, wait: wait, tries: tries,
 	})
 	return &ended, err
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -155,63 +154,6 @@ func readResult(result json.RawMessage, queued bool) (*Created, error) {
 	}}, nil
 }
 
-// GetTask returns a task.
-func (c *Client) GetTask(ctx context.Context, taskID string) (*v1.Task, error) {
-	return get[v1.Task](ctx, c, "/v1/tasks/"+seg(taskID), nil)
-}
-
-// TaskQuery filters tasks; zero fields are ignored.
-type TaskQuery struct {
-	State          []v1.State        `url:"state"`
-	RunID          string            `url:"runId"`
-	WorkerID       string            `url:"workerId"`
-	MachineID      string            `url:"machineId"`
-	ScheduleID     string            `url:"scheduleId"`
-	Queue          string            `url:"queue"`
-	Type           string            `url:"type"`
-	Labels         map[string]string `url:"label"`
-	Liveness       v1.Liveness       `url:"liveness"`
-	Claimable      *bool             `url:"claimable"` // QUEUED, and could be claimed now or waits for its backoff
-	Reason         string            `url:"reason"`
-	FinishedAfter  v1.Time           `url:"finishedAfter"`
-	FinishedBefore v1.Time           `url:"finishedBefore"`
-	Order          string            `url:"order"`    // asc (the default) or desc
-	PageSize       int               `url:"pageSize"` // 1 to 100; 0: 100
-	PageToken      string            `url:"pageToken"`
-}
-
-// ListTasks returns one page of tasks.
-func (c *Client) ListTasks(ctx context.Context, q TaskQuery) (*v1.TaskList, error) {
-	return get[v1.TaskList](ctx, c, "/v1/tasks", values(q))
-}
-
-// Tasks yields all tasks of a query, page by page. An error is the last value.
-func (c *Client) Tasks(ctx context.Context, q TaskQuery) iter.Seq2[v1.Task, error] {
-	return pages(q.PageToken, func(token string) ([]v1.Task, string, error) {
-		q.PageToken = token
-		page, err := c.ListTasks(ctx, q)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Tasks, page.NextPageToken, nil
-	})
-}
-
-// CancelTask requests cancellation of a task.
-func (c *Client) CancelTask(ctx context.Context, taskID string, r v1.CancelRequest) (*v1.Task, error) {
-	return post[v1.Task](ctx, c, "/v1/tasks/"+seg(taskID)+"/cancel", r)
-}
-
-// CancelTasks cancels some of the tasks that a selector matches; repeat with the answer's nextPageToken while there is one.
-func (c *Client) CancelTasks(ctx context.Context, r v1.CancelTasksRequest) (*v1.ActOnTasksResponse, error) {
-	return post[v1.ActOnTasksResponse](ctx, c, "/v1/tasks:cancel", r)
-}
-
-// RetryTasks retries some of the FAILED tasks that a selector matches; repeat with nextPageToken while there is one.
-func (c *Client) RetryTasks(ctx context.Context, r v1.RetryTasksRequest) (*v1.ActOnTasksResponse, error) {
-	return post[v1.ActOnTasksResponse](ctx, c, "/v1/tasks:retry", r)
-}
-
 // NextAttempt creates the attempt that follows fromAttempt: returns an envelope, or the task if it waits in a queue.
 func (c *Client) NextAttempt(ctx context.Context, taskID string, r v1.NextAttemptRequest) (*Created, error) {
 	var body json.RawMessage
@@ -228,14 +170,4 @@ func (c *Client) NextAttempt(ctx context.Context, taskID string, r v1.NextAttemp
 		return nil, fmt.Errorf("lubdub: %s: %w", k.operation(), err)
 	}
 	return created, nil
-}
-
-// GetRun counts the tasks of a run by state.
-func (c *Client) GetRun(ctx context.Context, runID string) (*v1.Run, error) {
-	return get[v1.Run](ctx, c, "/v1/runs/"+seg(runID), nil)
-}
-
-// CancelRun cancels all tasks of a run.
-func (c *Client) CancelRun(ctx context.Context, runID string, r v1.CancelRequest) (*v1.Run, error) {
-	return post[v1.Run](ctx, c, "/v1/runs/"+seg(runID)+"/cancel", r)
 }

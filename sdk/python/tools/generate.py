@@ -11,10 +11,6 @@ HERE = pathlib.Path(__file__).resolve().parent.parent
 SPEC = HERE.parent.parent / "api" / "openapi.json"
 Json = Dict[str, Any]
 
-# A repeat would apply these twice, so they are retried only if the server cannot have received them.
-ONCE = {"createSchedule", "fireSchedule", "createWebhook", "rotateSecret", "testWebhook", "redeliver"}
-# Makes retries safe; generated if the caller gives none.
-DRAWN = {"registerWorker": "registrationId", "claimTasks": "claimId"}
 SKIPPED = {"openapi"}
 WIDTH = 132
 
@@ -190,10 +186,10 @@ def call(method: str, path: str, operation: Json, schemas: Json) -> Tuple[List[s
         given.append("opened=False")
     if path.startswith("/v1/") and any(p["name"] == "tenantId" for p in parameters):
         given.append("scoped=True")
-    if op in ONCE:
+    if not operation.get("x-idempotent", True):
         given.append("once=True")
-    if op in DRAWN:
-        given.append(f'drawn="{DRAWN[op]}"')
+    if "x-idempotent-by" in operation:
+        given.append(f'drawn="{operation["x-idempotent-by"]}"')
     if op == "createTask":
         given.append("keyed=True")
     if op in ("claimTasks", "waitTasks"):

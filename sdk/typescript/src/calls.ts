@@ -38,11 +38,6 @@ export abstract class ControlCalls {
   }
 
   /** @internal */
-  protected post<T>(path: string, body: object, options: CallOptions | undefined): Promise<T> {
-    return this.send({ method: 'POST', path }, body, options);
-  }
-
-  /** @internal */
   protected send<T>(call: Call, body: object | undefined, options: CallOptions | undefined): Promise<T> {
     const whole: Call = { ...call, signal: options?.signal };
     if (body !== undefined) whole.body = JSON.stringify(body);

@@ -1,6 +1,5 @@
 import './dispose.js';
 import { readFileSync } from 'node:fs';
-import { AllCalls } from './allcalls.js';
 import { Attempt, type Holder, type TrackOptions } from './attempt.js';
 import { Caller } from './call.js';
 import { type Clock, machineClock } from './clock.js';
@@ -14,6 +13,7 @@ import { ChangingToken, FixedToken, tokenOfFile, type TokenSource } from './toke
 import { traceparentOf } from './traceparent.js';
 import { checkProxy, type Connecting, type Fetch, nodeTransport, proxyOfEnvironment } from './transport.js';
 import type { CompletedResponse, TaskEnvelope } from './types.js';
+import { WorkCalls } from './workcalls.js';
 import { version } from './version.js';
 
 export interface ClientOptions {
@@ -63,7 +63,7 @@ export interface ClientOptions {
 }
 
 /** A client of one deployment. */
-export class Client extends AllCalls implements Context {
+export class Client extends WorkCalls implements Context {
   /** @internal */
   readonly travel: Travel;
   /** @internal */

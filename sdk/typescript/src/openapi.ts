@@ -31,7 +31,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as /readyz */
+        /** Check that this server is ready, as /readyz does */
         get: operations["healthz"];
         put?: never;
         post?: never;
@@ -208,7 +208,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a machine offline and hold it there
+         * Take a machine offline until it is resumed
          * @description Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline. The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin.
          */
         post: operations["offlineMachine"];
@@ -1164,7 +1164,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a worker's heartbeat and results, and claim tasks
+         * Send a worker's heartbeat, results and claim in one request
          * @description One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB.
          */
         post: operations["exchange"];
@@ -1204,7 +1204,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a worker offline and hold it there
+         * Take a worker offline until it is resumed
          * @description The worker is OFFLINE at once, and the tasks that it holds are lost, as if it had died; its heartbeats and claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles: operator, dispatcher, admin.
          */
         post: operations["offlineWorker"];

@@ -2,56 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { eachUntilAborted, link } from './abort.js';
 import { maxPause, seg } from './call.js';
 import { backoff } from './clock.js';
-import { type CallOptions, ControlCalls } from './calls.js';
+import type { CallOptions } from './calls.js';
 import { AnswerError, ApiError, type ErrorFields, mayRetry, retryAfterOf } from './errors.js';
 import { type EnqueuedTask, inBatches, itemOf, type NewTask } from './enqueue.js';
 import { EventStream, type EventsOptions } from './events.js';
-import { pages } from './query.js';
+import { GeneratedCalls } from './generatedcalls.js';
 import { type ResultOptions, Results } from './results.js';
 import { millis, objects } from './answers.js';
 import type {
-  ActOnTasksResponse,
-  ActOnWorkersRequest,
-  ActOnWorkersResponse,
-  CancelRequest,
-  CancelTasksRequest,
-  ClaimRequest,
-  ClaimResponse,
   CreateTaskRequest,
   CreateTasksItem,
   CreateTasksResponse,
-  DeregisterRequest,
-  DrainRequest,
-  DrainWorkersRequest,
-  DrainWorkersResponse,
   EventList,
   EventQuery,
-  Machine,
-  MachineList,
-  MachineQuery,
-  NextAttemptRequest,
-  OfflineWorkersRequest,
-  Queue,
-  QueueList,
-  ReasonRequest,
-  RegisterWorkerRequest,
-  RegisterWorkerResponse,
-  ResumeMachineResponse,
-  RetryTasksRequest,
-  Run,
-  SelectWorkerRequest,
-  SelectWorkerResponse,
+  HeartbeatsRequest,
+  HeartbeatsResponse,
   Task,
   TaskEnvelope,
-  TaskList,
-  TaskQuery,
   WaitTasksRequest,
   WaitTasksResponse,
-  Worker,
-  WorkerHeartbeatRequest,
-  WorkerHeartbeatResponse,
-  WorkerList,
-  WorkerQuery,
 } from './types.js';
 
 /** Further options of createTask. */
@@ -74,8 +43,8 @@ export interface CreatedTask {
 
 const noTask = 'lubdub: POST /v1/tasks:batch: an answer without a task';
 
-/** Tasks, events, workers, machines and queues. */
-export abstract class WorkCalls extends ControlCalls {
+/** All calls: besides the generated ones, those that take or make more than one request. */
+export abstract class WorkCalls extends GeneratedCalls {
   readonly #results = new Results(this.caller, (request, signal) => this.#wait(request, { signal }, 1));
 
   /**
@@ -181,11 +150,6 @@ export abstract class WorkCalls extends ControlCalls {
     return this.get('/v1/tasks/' + seg(taskId), undefined, options);
   }
 
-  /** Those of up to 1,000 tasks that have ended, at most 100, as soon as there is one; none after `waitMs`, which is 60,000 at most. */
-  waitTasks(request: WaitTasksRequest, options?: CallOptions): Promise<WaitTasksResponse> {
-    return this.#wait(request, options);
-  }
-
   #wait(request: WaitTasksRequest, options?: CallOptions, tries?: number): Promise<WaitTasksResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks:wait', waitMs: request.waitMs ?? 0, tries }, request, options);
   }
@@ -199,47 +163,6 @@ export abstract class WorkCalls extends ControlCalls {
     return this.#results.of(taskId, options) as Promise<T>;
   }
 
-  /** One page of tasks. */
-  listTasks(query: TaskQuery = {}, options?: CallOptions): Promise<TaskList> {
-    return this.get('/v1/tasks', query, options);
-  }
-
-  /** All tasks of a query, page by page. */
-  tasks(query: TaskQuery = {}, options?: CallOptions): AsyncGenerator<Task, void, undefined> {
-    const fetch = (pageToken?: string) => this.listTasks({ ...query, pageToken }, options);
-    return pages(fetch, (page) => page.tasks, query.pageToken);
-  }
-
-  /** Requests cancellation of a task. */
-  cancelTask(taskId: string, request: CancelRequest = {}, options?: CallOptions): Promise<Task> {
-    return this.post('/v1/tasks/' + seg(taskId) + '/cancel', request, options);
-  }
-
-  /** Cancels some of the tasks that a selector matches; repeat with the answer's nextPageToken while there is one. */
-  cancelTasks(request: CancelTasksRequest, options?: CallOptions): Promise<ActOnTasksResponse> {
-    return this.post('/v1/tasks:cancel', request, options);
-  }
-
-  /** Retries some of the FAILED tasks that a selector matches; repeat with nextPageToken while there is one. */
-  retryTasks(request: RetryTasksRequest, options?: CallOptions): Promise<ActOnTasksResponse> {
-    return this.post('/v1/tasks:retry', request, options);
-  }
-
-  /** Creates the attempt that follows fromAttempt: returns an envelope, or the task if it waits in a queue. */
-  nextAttempt(taskId: string, request: NextAttemptRequest, options?: CallOptions): Promise<TaskEnvelope | Task> {
-    return this.post('/v1/tasks/' + seg(taskId) + '/attempts', request, options);
-  }
-
-  /** Counts the tasks of a run by state. */
-  getRun(runId: string, options?: CallOptions): Promise<Run> {
-    return this.get('/v1/runs/' + seg(runId), undefined, options);
-  }
-
-  /** Cancels all tasks of a run. */
-  cancelRun(runId: string, request: CancelRequest = {}, options?: CallOptions): Promise<Run> {
-    return this.post('/v1/runs/' + seg(runId) + '/cancel', request, options);
-  }
-
   /** One page of events; for the next one set `after` to its `next`. */
   listEvents(query: EventQuery = {}, options?: CallOptions): Promise<EventList> {
     return this.get('/v1/events', query, options);
@@ -250,155 +173,14 @@ export abstract class WorkCalls extends ControlCalls {
     return new EventStream(this.caller, this.scoped(query), options);
   }
 
-  /** Registers a worker. Without a registrationId one is generated, which makes the client's retries safe. */
-  registerWorker(request: RegisterWorkerRequest, options?: CallOptions): Promise<RegisterWorkerResponse> {
-    return this.post('/v1/workers', { registrationId: randomUUID(), ...request }, options);
+  /** Sends heartbeats of up to 1,000 attempts. Each includes its token, or token is that of the worker that holds them all. */
+  heartbeats(request: HeartbeatsRequest, token = '', options?: CallOptions): Promise<HeartbeatsResponse> {
+    return this.send({ method: 'POST', path: '/v1/heartbeats', token, open: token === '' }, request, options);
   }
 
-  /** A worker. */
-  getWorker(workerId: string, options?: CallOptions): Promise<Worker> {
-    return this.get('/v1/workers/' + seg(workerId), undefined, options);
-  }
-
-  /** One page of workers. */
-  listWorkers(query: WorkerQuery = {}, options?: CallOptions): Promise<WorkerList> {
-    return this.get('/v1/workers', query, options);
-  }
-
-  /** All workers of a query, page by page. */
-  workers(query: WorkerQuery = {}, options?: CallOptions): AsyncGenerator<Worker, void, undefined> {
-    const fetch = (pageToken?: string) => this.listWorkers({ ...query, pageToken }, options);
-    return pages(fetch, (page) => page.workers, query.pageToken);
-  }
-
-  /** A worker's own heartbeat, with the worker's token. */
-  workerHeartbeat(
-    workerId: string,
-    token: string,
-    request: WorkerHeartbeatRequest,
-    options?: CallOptions,
-  ): Promise<WorkerHeartbeatResponse> {
-    return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/heartbeat', token }, request, options);
-  }
-
-  /** Claims tasks of a queue, with the token of one of its workers. Without a claimId one is generated, which makes retries safe. */
-  claimTasks(queue: string, token: string, request: ClaimRequest = {}, options?: CallOptions): Promise<ClaimResponse> {
-    return this.send(
-      { method: 'POST', path: '/v1/queues/' + seg(queue) + '/claim', token, waitMs: request.waitMs ?? 0 },
-      { claimId: randomUUID(), ...request },
-      options,
-    );
-  }
-
-  /** Deregisters a worker, with its token in the options, or the client's. */
-  deregisterWorker(workerId: string, request: DeregisterRequest = {}, options?: CallOptions): Promise<Worker> {
-    return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/deregister' }, request, options);
-  }
-
-  /** Drains a worker: it finishes its tasks and gets no new ones. With its token in the options, or the client's. */
-  drainWorker(workerId: string, request: DrainRequest = {}, options?: CallOptions): Promise<Worker> {
-    return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/drain' }, request, options);
-  }
-
-  /** Ends a drain. */
-  resumeWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
-    return this.post('/v1/workers/' + seg(workerId) + '/resume', request, options);
-  }
-
-  /** Ends a worker now; other workers get its tasks. It may not register again until resumeWorker. */
-  offlineWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
-    return this.post('/v1/workers/' + seg(workerId) + '/offline', request, options);
-  }
-
-  /** Stops giving a worker new tasks. */
-  cordonWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
-    return this.post('/v1/workers/' + seg(workerId) + '/cordon', request, options);
-  }
-
-  /** Ends a cordon. */
-  uncordonWorker(workerId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<Worker> {
-    return this.post('/v1/workers/' + seg(workerId) + '/uncordon', request, options);
-  }
-
-  /** Drains all workers that a selector matches. */
-  drainWorkers(request: DrainWorkersRequest, options?: CallOptions): Promise<DrainWorkersResponse> {
-    return this.post('/v1/workers:drain', request, options);
-  }
-
-  /** Cordons all workers that a selector matches. */
-  cordonWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
-    return this.post('/v1/workers:cordon', request, options);
-  }
-
-  /** Ends the cordons of all workers that a selector matches. */
-  uncordonWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
-    return this.post('/v1/workers:uncordon', request, options);
-  }
-
-  /** Ends the drains of all workers that a selector matches. */
-  resumeWorkers(request: ActOnWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
-    return this.post('/v1/workers:resume', request, options);
-  }
-
-  /** Ends all workers that a selector matches, or that have been silent for long. */
-  offlineWorkers(request: OfflineWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
-    return this.post('/v1/workers:offline', request, options);
-  }
-
-  /** The best worker for a task now. */
-  selectWorker(request: SelectWorkerRequest = {}, options?: CallOptions): Promise<SelectWorkerResponse> {
-    return this.post('/v1/workers:select', request, options);
-  }
-
-  /** A machine. */
-  getMachine(machineId: string, options?: CallOptions): Promise<Machine> {
-    return this.get('/v1/machines/' + seg(machineId), undefined, options);
-  }
-
-  /** One page of machines. */
-  listMachines(query: MachineQuery = {}, options?: CallOptions): Promise<MachineList> {
-    return this.get('/v1/machines', query, options);
-  }
-
-  /** All machines, page by page. */
-  machines(query: MachineQuery = {}, options?: CallOptions): AsyncGenerator<Machine, void, undefined> {
-    const fetch = (pageToken?: string) => this.listMachines({ ...query, pageToken }, options);
-    return pages(fetch, (page) => page.machines, query.pageToken);
-  }
-
-  /** Drains all workers of a machine, and those that register until resumeMachine. */
-  drainMachine(machineId: string, request: DrainRequest = {}, options?: CallOptions): Promise<DrainWorkersResponse> {
-    return this.post('/v1/machines/' + seg(machineId) + '/drain', request, options);
-  }
-
-  /** Ends the drain of a machine. */
-  resumeMachine(machineId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<ResumeMachineResponse> {
-    return this.post('/v1/machines/' + seg(machineId) + '/resume', request, options);
-  }
-
-  /** Ends all workers of a machine now; they may not register again until resumeMachine. */
-  offlineMachine(machineId: string, request: ReasonRequest = {}, options?: CallOptions): Promise<ActOnWorkersResponse> {
-    return this.post('/v1/machines/' + seg(machineId) + '/offline', request, options);
-  }
-
-  /** All queues. */
-  listQueues(order: 'asc' | 'desc' = 'asc', options?: CallOptions): Promise<QueueList> {
-    return this.get('/v1/queues', { order }, options);
-  }
-
-  /** A queue. */
-  getQueue(queue: string, options?: CallOptions): Promise<Queue> {
-    return this.get('/v1/queues/' + seg(queue), undefined, options);
-  }
-
-  /** Stops handing out the tasks of a queue. */
-  pauseQueue(queue: string, options?: CallOptions): Promise<Queue> {
-    return this.post('/v1/queues/' + seg(queue) + '/pause', {}, options);
-  }
-
-  /** Ends a pause. */
-  resumeQueue(queue: string, options?: CallOptions): Promise<Queue> {
-    return this.post('/v1/queues/' + seg(queue) + '/resume', {}, options);
+  /** The server's OpenAPI document. */
+  openApi(options?: CallOptions): Promise<Record<string, unknown>> {
+    return this.send({ method: 'GET', path: '/openapi.json', open: true }, undefined, options);
   }
 }
 

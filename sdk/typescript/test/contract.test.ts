@@ -35,7 +35,7 @@ for (const [path, operations] of Object.entries(contract.paths)) {
       const client = new Client('http://127.0.0.1:1', { token: 'tok', tenantId: 'acme', workspaceId: 'prod', fetch });
       const name = otherwise[operation.operationId] ?? operation.operationId;
       const call = (client as unknown as Record<string, (...all: unknown[]) => Promise<unknown>>)[name];
-      assert.ok(call, `there is no method ${name}; add it to src/workcalls.ts or src/allcalls.ts`);
+      assert.ok(call, `there is no method ${name}; run make generate`);
       const ids = [...path.matchAll(/\{(\w+)\}/g)].map((found) => `an id/of ${found[1]}`);
       const rest = given[operation.operationId] ?? (method === 'get' || method === 'delete' ? [] : [{}]);
       await call.call(client, ...ids, ...rest);

@@ -27,7 +27,7 @@ class Calls:
         return cast(t.Index, self.ask("GET", "/", opened=False))
 
     def healthz(self) -> t.Health:
-        """The same as /readyz."""
+        """Check that this server is ready, as /readyz does."""
         return cast(t.Health, self.ask("GET", "/healthz", opened=False))
 
     def livez(self) -> t.Health:
@@ -97,7 +97,7 @@ class Calls:
         ))
 
     def offline_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ActOnWorkersResponse:
-        """Take a machine offline and hold it there. Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they
+        """Take a machine offline until it is resumed. Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they
         hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline.
         The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin."""
         return cast(t.ActOnWorkersResponse, self.ask(
@@ -572,14 +572,14 @@ class Calls:
         return cast(t.Worker, self.ask("POST", "/v1/workers/{}/drain", ids=(worker_id,), body=body or {}, token=token, scoped=True))
 
     def exchange(self, worker_id: str, body: Optional[t.ExchangeRequest] = None, *, token: str) -> t.ExchangeResponse:
-        """Send a worker's heartbeat and results, and claim tasks. One request for what a worker has: with seq its heartbeat, with
-        progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are
-        processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else
-        happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is
-        answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than
-        until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the
-        body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is
-        answered with the capability exchange where the server has this. A body may have up to 4 MiB."""
+        """Send a worker's heartbeat, results and claim in one request. One request for what a worker has: with seq its heartbeat,
+        with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They
+        are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing
+        else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is
+        refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait
+        longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or
+        lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again.
+        A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB."""
         return cast(t.ExchangeResponse, self.ask(
             "POST", "/v1/workers/{}/exchange", ids=(worker_id,), body=body or {}, token=token, scoped=True,
         ))
@@ -595,7 +595,7 @@ class Calls:
         ))
 
     def offline_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Take a worker offline and hold it there. The worker is OFFLINE at once, and the tasks that it holds are lost, as if it
+        """Take a worker offline until it is resumed. The worker is OFFLINE at once, and the tasks that it holds are lost, as if it
         had died; its heartbeats and claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its
         identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is
         resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles:
@@ -668,7 +668,7 @@ class AsyncCalls:
         return await self.call(lambda: self.client.index())
 
     async def healthz(self) -> t.Health:
-        """The same as /readyz."""
+        """Check that this server is ready, as /readyz does."""
         return await self.call(lambda: self.client.healthz())
 
     async def livez(self) -> t.Health:
@@ -736,7 +736,7 @@ class AsyncCalls:
         return await self.call(lambda: self.client.drain_machine(machine_id, body))
 
     async def offline_machine(self, machine_id: str, body: Optional[t.ReasonRequest] = None) -> t.ActOnWorkersResponse:
-        """Take a machine offline and hold it there. Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they
+        """Take a machine offline until it is resumed. Its workers are OFFLINE at once with FORCED_OFFLINE, and the tasks that they
         hold are lost and retried. Until the machine is resumed, registrations on it are rejected with 409 worker_held_offline.
         The hold ends 30 days after the last record of a worker on the machine was deleted. Roles: operator, dispatcher, admin."""
         return await self.call(lambda: self.client.offline_machine(machine_id, body))
@@ -1187,14 +1187,14 @@ class AsyncCalls:
         return await self.call(lambda: self.client.drain_worker(worker_id, body, token=token))
 
     async def exchange(self, worker_id: str, body: Optional[t.ExchangeRequest] = None, *, token: str) -> t.ExchangeResponse:
-        """Send a worker's heartbeat and results, and claim tasks. One request for what a worker has: with seq its heartbeat, with
-        progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are
-        processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else
-        happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is
-        answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than
-        until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the
-        body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is
-        answered with the capability exchange where the server has this. A body may have up to 4 MiB."""
+        """Send a worker's heartbeat, results and claim in one request. One request for what a worker has: with seq its heartbeat,
+        with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They
+        are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing
+        else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is
+        refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait
+        longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or
+        lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again.
+        A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB."""
         return await self.call(lambda: self.client.exchange(worker_id, body, token=token))
 
     async def worker_heartbeat(
@@ -1206,7 +1206,7 @@ class AsyncCalls:
         return await self.call(lambda: self.client.worker_heartbeat(worker_id, body, token=token))
 
     async def offline_worker(self, worker_id: str, body: Optional[t.ReasonRequest] = None) -> t.Worker:
-        """Take a worker offline and hold it there. The worker is OFFLINE at once, and the tasks that it holds are lost, as if it
+        """Take a worker offline until it is resumed. The worker is OFFLINE at once, and the tasks that it holds are lost, as if it
         had died; its heartbeats and claims get 410 worker_offline with the reason FORCED_OFFLINE. Registrations with its
         identity (queue, machine and name; without a name queue, machine, hostname and pid) are rejected until the worker is
         resumed, for 30 days at most. A worker that is OFFLINE already is held too, unless another has replaced it. Roles:
