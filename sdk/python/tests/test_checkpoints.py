@@ -4,6 +4,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional
 
 import lubdub
+from lubdub._clock import Event
 from lubdub.attempt import Attempt
 from lubdub.testing import Request
 
@@ -273,6 +274,46 @@ class Workers(WorkerCase):
         self.assertTrue(all(r.path.startswith("/v1/tasks/") for r in last))
         tokens = {r.headers["Authorization"] for r in last}
         self.assertEqual(tokens, {f"Bearer {self.server.worker().token}"})  # those of the tasks may have expired
+
+    def reports_at_a_stop(self, answer: Callable[[Request, float], Any]) -> List[Request]:
+        """The requests since the hard stop, or under way then, with the checkpoint of a task that is returned. answer gets the seconds
+        since the begin of the stop. The hard stop is after 25."""
+        proceed = threading.Event()
+        self.addCleanup(proceed.set)
+
+        def handler(task: Attempt) -> None:
+            try:
+                task.wait(1000)
+            except lubdub.Stopping:
+                task.checkpoint(7)
+                proceed.wait(30)
+
+        self.server.store.interval = 1
+        task_id = self.server.enqueue("t")
+        worker = self.start(handler, soft_stop=22, hard_stop=25)
+        self.server.until("it runs", lambda: self.server.task(task_id).state == "RUNNING")
+        began = self.server.clock.now()
+        self.server.intercept = lambda r: answer(r, self.server.clock.now() - began) if b"details" in r.body else None
+        self.stop(worker)
+        self.assertEqual(self.server.task(task_id).details, 7)
+        return [r for r in self.server.requests if b"details" in r.body and r.status != 503]
+
+    def test_a_report_in_a_heartbeat_that_is_in_flight_at_a_stop_is_not_sent_again(self) -> None:
+        def answer(_: Request, since: float) -> None:
+            Event(self.server.clock).wait(26 - since)
+
+        found = self.reports_at_a_stop(answer)
+        self.assertEqual([r.path.split("/")[2] for r in found], ["workers"])
+
+    def test_a_heartbeat_at_a_stop_leaves_out_the_report_that_is_sent_alone(self) -> None:
+        def answer(r: Request, since: float) -> Any:
+            if since < 25:
+                return 503, {"error": "store_unavailable"}
+            Event(self.server.clock).wait(26.5 - since if r.path.startswith("/v1/tasks/") else 0)
+
+        found = self.reports_at_a_stop(answer)
+        self.assertEqual([r.path.split("/")[2] for r in found], ["tasks"])
+        self.assertTrue([r for r in self.beats() if found[0].at <= r.at < found[0].at + 1.5], "no heartbeat meanwhile")
 
     def stop_with_a_cut_completion(self, refuse: bool) -> None:
         """Stops a worker with a completion that is refused until then. refuse: so is the checkpoint of its other task."""
