@@ -210,7 +210,7 @@ func (p *Progress) Reported() (pct float64, message string, ok bool) {
 	return pct, message, true
 }
 
-// Checkpoint decodes the last checkpoint into v, a pointer; false if there is none. It may be called on nil.
+// Checkpoint decodes the last checkpoint into v, a pointer, and returns false if no attempt has set one. It may be called on nil.
 func (p *Progress) Checkpoint(v any) (ok bool, err error) {
 	if p == nil || len(p.Details) == 0 {
 		return false, nil

@@ -91,7 +91,7 @@ func TestFailuresAreRetried(t *testing.T) {
 		"one attempt":     {&v1.RetryPolicy{MaxAttempts: &once}, errors.New("no"), nil},
 		"after a delay":   {&v1.RetryPolicy{MaxAttempts: &twice}, worker.RetryAfter(time.Minute, errors.New("no")), []time.Duration{time.Minute}},
 		"a permanent one": {nil, worker.Permanent(errors.New("no")), nil},
-		"a snooze is none": {&v1.RetryPolicy{MaxAttempts: &once}, worker.Snooze(time.Minute),
+		"a snooze is not an attempt": {&v1.RetryPolicy{MaxAttempts: &once}, worker.Snooze(time.Minute),
 			[]time.Duration{time.Minute, time.Minute, time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestFailuresAreRetried(t *testing.T) {
 				}
 				last = next
 			}
-			if name != "a snooze is none" {
+			if name != "a snooze is not an attempt" {
 				s.Until("it has failed", func() bool { return s.Task(id).State == v1.Failed })
 			}
 			w.Close()

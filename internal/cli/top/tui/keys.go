@@ -1,6 +1,9 @@
 package tui
 
 import (
+	"fmt"
+	"strings"
+
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -12,7 +15,7 @@ func (m *model) press(k tea.KeyPressMsg) tea.Cmd {
 	switch m.mode {
 	case filtering:
 		return m.pressFilter(k)
-	case reading:
+	case reading, helping:
 		return m.pressDetails(k)
 	case deciding:
 		return m.decide(k)
@@ -37,7 +40,7 @@ func (m *model) pressFilter(k tea.KeyPressMsg) tea.Cmd {
 
 func (m *model) pressDetails(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
-	case "q", "esc", "enter", "left":
+	case "q", "esc", "enter", "left", "?":
 		m.mode, m.offset, m.details = browsing, 0, nil
 	case "down", "j":
 		m.offset++
@@ -93,6 +96,8 @@ func (m *model) pressTable(k tea.KeyPressMsg) tea.Cmd {
 		m.move(key)
 	case "enter", "right":
 		return m.read()
+	case "?":
+		m.mode, m.offset, m.details = helping, 0, m.help()
 	default:
 		m.ask(key)
 	}
@@ -143,6 +148,26 @@ func (m *model) move(key string) {
 		at = len(rows) - 1
 	}
 	m.selected = rows[max(0, min(at, len(rows)-1))].ID
+}
+
+// help lists the keys.
+func (m *model) help() []string {
+	lines := []string{
+		fmt.Sprintf("1 to %d, tab, shift+tab   show another view", len(m.o.Views)),
+		"↑ ↓ k j, page up, page down, home, end   select a row",
+		"enter, →   explain the selected row, as lubdub why does",
+		"/   show only rows that contain a text; esc shows all",
+		"< >   sort by the previous or the next column; ! reverses the order",
+		"q, ctrl+c   quit",
+		"",
+	}
+	if acts := m.o.Views[m.view].Acts; len(acts) > 0 {
+		lines = append(lines, "On the selected row, after a confirmation:")
+		for _, act := range acts {
+			lines = append(lines, act.Key+"   "+strings.ToLower(act.Verb)+": "+fmt.Sprintf(act.Command, "ID"))
+		}
+	}
+	return lines
 }
 
 // read requests details.

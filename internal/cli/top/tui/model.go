@@ -75,6 +75,7 @@ const (
 	browsing mode = iota
 	filtering
 	reading  // details
+	helping  // the keys
 	deciding // an act
 )
 

@@ -28,7 +28,7 @@ func (s *stand) Look(_ context.Context, view int) (*Picture, error) {
 		return nil, s.err
 	}
 	p := &Picture{Where: "a/b of here", Heading: []string{"ID", "STATE", "BEAT"}, At: time.Now(), Numbers: "numbers",
-		Findings: []v1.Finding{{Code: "x", Severity: v1.SeverityFail, Message: "Nobody sweeps.", Remedy: "start one"}}}
+		Findings: []v1.Finding{{Code: "x", Severity: v1.SeverityFail, Message: "No sweeper runs.", Remedy: "start one"}}}
 	for i := range 40 {
 		p.Rows = append(p.Rows, Row{fmt.Sprintf("id-%d-%02d", view, i), []output.Cell{
 			output.Text(fmt.Sprintf("id-%d-%02d", view, i)), output.Word("RUNNING"), output.Text(fmt.Sprintf("%ds", (i*7)%40)),
@@ -154,9 +154,9 @@ func TestTheViewKeepsRowsThatCannotBeRead(t *testing.T) {
 
 func TestTheViewMovesSortsAndFilters(t *testing.T) {
 	c := newScreen(t)
-	c.shows("LIVE", "a/b of here", "FAIL", "Nobody sweeps.", "1 first", "id-0-00", "id-0-15", "d drain", "numbers")
+	c.shows("LIVE", "a/b of here", "FAIL", "No sweeper runs.", "1 first", "id-0-00", "id-0-15", "d drain", "numbers")
 	if c.press("down", "down"); c.m.current() != "id-0-02" {
-		t.Errorf("it stands on %s", c.m.current())
+		t.Errorf("selected: %s", c.m.current())
 	}
 	c.press("end").shows("id-0-39")
 	c.press(">", ">", ">", "!").shows("BEAT↓")
@@ -231,4 +231,18 @@ func TestDetailsThatComeLateAreOfNothingElse(t *testing.T) {
 	c.press("esc", "down", "enter").shows("all of id-0-01")
 	c.m.Update(late)
 	c.shows("all of id-0-01")
+}
+
+// The help lists the keys and the actions of the view, and returns to the rows.
+func TestHelpListsKeysAndActions(t *testing.T) {
+	c := newScreen(t)
+	c.shows("? help")
+	c.press("down", "?").shows("1 to 2, tab", "sort by", "d   drain: lubdub drain ID", "esc back")
+	c.press("d")
+	if c.press("?").shows("id-0-00"); c.m.current() != "id-0-01" || len(c.s.done) != 0 || c.m.mode != browsing {
+		t.Errorf("after the help: %s, done %v", c.m.current(), c.s.done)
+	}
+	if c.press("2", "?"); strings.Contains(c.m.View().Content, "On the selected row") {
+		t.Error("a view without actions lists some")
+	}
 }

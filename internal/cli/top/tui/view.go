@@ -102,7 +102,7 @@ func verdicts(all []v1.Finding) (lines []string) {
 }
 
 func (m *model) heading() string {
-	if m.picture == nil || m.mode == reading {
+	if m.picture == nil || m.mode == reading || m.mode == helping {
 		return ""
 	}
 	cells := make([]output.Cell, len(m.picture.Heading))
@@ -173,7 +173,7 @@ func padded(cells []output.Cell, widths []int) (all []string) {
 
 func (m *model) body() []string {
 	switch {
-	case m.mode == reading:
+	case m.mode == reading, m.mode == helping:
 		lines := m.wrapped()
 		from := max(0, min(m.offset, len(lines)-1))
 		return lines[from:min(len(lines), from+m.room())]
@@ -230,7 +230,7 @@ func (m *model) foot() []string {
 			moods[output.Doubtful].Render(fmt.Sprintf("%s %s? y/N", m.act.Verb, output.Clean(m.selected))),
 			faint.Render("the same: " + fmt.Sprintf(m.act.Command, output.Clean(m.selected))), "",
 		}
-	case reading:
+	case reading, helping:
 		return []string{"", m.message, faint.Render("↑↓ scroll  esc back  ctrl+c quit")}
 	}
 	message := m.message
@@ -244,6 +244,6 @@ func (m *model) foot() []string {
 	for _, act := range m.o.Views[m.view].Acts {
 		acts = append(acts, act.Key+" "+strings.ToLower(act.Verb))
 	}
-	const keys = "q quit  tab view  ↑↓ move  enter why  / filter  <> sort  ! turn"
+	const keys = "? help  q quit  tab view  ↑↓ move  enter why  / filter  <> sort  ! reverse"
 	return []string{output.Clean(message), faint.Render(strings.Join(acts, "  ")), faint.Render(keys)}
 }
