@@ -41,8 +41,8 @@ func tooMany(op string, retryAfter time.Duration, format string) func(most int64
 
 func (m *metrics) over(of string) prometheus.Counter { return m.quota.WithLabelValues(of) }
 
-// countTasks returns a tenant's number of live tasks, and the bytes of all its tasks.
-func (s *Service) countTasks(ctx context.Context, tenant string) ([]int64, error) {
+// CountTasks reads a tenant's number of live tasks, and the bytes of all its tasks.
+func (s *Service) CountTasks(ctx context.Context, tenant string) ([]int64, error) {
 	counted := make([]int64, 2)
 	var err error
 	if s.opts.TenantTasks > 0 {

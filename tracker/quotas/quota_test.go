@@ -235,7 +235,7 @@ func TestScriptsAboutWhatATenantHasAreShort(t *testing.T) {
 		}
 	})
 	h.Short("count", func() {
-		counted, err := h.Quotas.CountTenant(trackertest.Scope.Tenant)
+		counted, err := h.Quotas.CountTasks(h.Ctx, trackertest.Scope.Tenant)
 		if err != nil || counted[0] != 20_060 || counted[1] < 20_060*1024 {
 			t.Fatalf("%v, %v", counted, err)
 		}

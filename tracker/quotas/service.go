@@ -43,7 +43,7 @@ func (s *Service) BoundsTasks() bool { return s.tasks != nil }
 // AdmitTask admits one more task of a tenant, with its size in bytes, or returns an Overloaded error with TooMany. Settle the returned
 // usage, with 1 and the bytes, once the task is stored or never will be.
 func (s *Service) AdmitTask(ctx context.Context, tenant string, bytes int64) (*Usage, error) {
-	return s.tasks.take(ctx, s.countTasks, tenant, 1, bytes)
+	return s.tasks.take(ctx, s.CountTasks, tenant, 1, bytes)
 }
 
 // AdmitWorker admits one more worker of a tenant, or returns an error as AdmitTask does. Settle the returned usage with 1.

@@ -31,15 +31,25 @@ func TestInventoryMissedByTwoBeatsRunning(t *testing.T) {
 func TestInventoriesUnderWayTogetherCountAsOne(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Fleet) {
-		c.Hire("w1")
-		var none workers.WorkerBeat
-		trackertest.Listing()(&none)
+		stored, inventory := make(chan bool), make([]chan bool, 3)
+		var replicas []*trackertest.Harness
+		for i := range inventory {
+			inventory[i] = make(chan bool)
+			replicas = append(replicas, c.Replica())
+			trackertest.After(replicas[i].Tracker, "worker_beat", func() { stored <- true; <-inventory[i] })
+		}
 		for i, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 			name := fmt.Sprintf("w%d", i)
 			c.Hire(name)
 			a := c.MustHolding(name, 1)[0]
-			if err := c.Workers.InventoriesTogether(trackertest.Scope, c.IDs[name], none, order...); err != nil {
-				c.Fatal(err)
+			done := make(chan bool)
+			for _, r := range replicas {
+				go func() { r.MustBeatWorker(c.IDs[name], trackertest.Listing()); done <- true }()
+				<-stored
+			}
+			for _, i := range order {
+				inventory[i] <- true
+				<-done
 			}
 			c.WantState(a.TaskID, model.Running, "")
 			c.MustBeatWorker(c.IDs[name], trackertest.Listing())
