@@ -260,6 +260,27 @@ func TestManyCreationsHaveTheirOwnOutcomes(t *testing.T) {
 	}
 }
 
+// Creations among many are made again after the longest pause that the server asks for.
+func TestManyCreationsAreMadeAgainWhenTheServerAsks(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var times []time.Time
+		c := newClient(t, "https://lubdub.example", client.Token(secret), client.Transport(carrier(func(*http.Request) (*http.Response, error) {
+			if times = append(times, time.Now()); len(times) > 1 {
+				return reply(200, `{"results":[{"status":201,"taskId":"a"},{"status":201,"taskId":"b"}]}`), nil
+			}
+			return reply(200, `{"results":[{"status":429,"error":"overloaded","message":"m","retryAfterMs":40000},
+				{"status":503,"error":"store_unavailable","message":"m","retryAfterMs":1000}]}`), nil
+		})))
+		all, err := c.CreateTasks(t.Context(), make([]v1.CreateTasksItem, 2))
+		if err != nil || all[0].TaskID() != "a" || all[1].TaskID() != "b" {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if pause := times[1].Sub(times[0]); pause < 40*time.Second || pause > 45*time.Second {
+			t.Errorf("made again after %v", pause)
+		}
+	})
+}
+
 // Creations among many that are answered 503 or 429 are made again under the same keys until the call's deadline.
 func TestManyCreationsAreMadeAgainUntilTheDeadline(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

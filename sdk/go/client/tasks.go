@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lubdub-io/lubdub/sdk/go/internal/clock"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
@@ -88,7 +90,7 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 			return all, nil // with the known result of each
 		}
 		left = slices.DeleteFunc(left, func(i int) bool { return all[i].Err == nil || !again(all[i].Err) })
-		pause := clock.Backoff(n, maxPause)
+		pause := clock.Backoff(n, maxPause) + longestRetryAfter(all, left)
 		late := n+1 >= c.set.tries
 		if bounded {
 			late = deadline.Sub(c.set.clock.Now()) < pause
@@ -97,6 +99,16 @@ func (c *Client) CreateTasks(ctx context.Context, tasks []v1.CreateTasksItem) ([
 			return all, nil
 		}
 	}
+}
+
+// longestRetryAfter returns how long the server asks to wait before the creations at the given indexes are repeated.
+func longestRetryAfter(all []Created, left []int) (longest time.Duration) {
+	for _, i := range left {
+		if e := new(Error); errors.As(all[i].Err, &e) {
+			longest = max(longest, e.RetryAfter)
+		}
+	}
+	return longest
 }
 
 // traceOf returns the trace context of the call, for tasks without one; empty if all tasks have one, or the call has none. A server ignores
@@ -139,7 +151,8 @@ func (c *Client) createSome(ctx context.Context, tasks []v1.CreateTasksItem, num
 func readResult(result json.RawMessage, queued bool) (*Created, error) {
 	var parsed struct {
 		v1.Error
-		Status int `json:"status"`
+		Status       int   `json:"status"`
+		RetryAfterMs int64 `json:"retryAfterMs"`
 	}
 	// A task and a refusal have fields of the same names, such as error, but of different types, so only the status is certain.
 	err := json.Unmarshal(result, &parsed)
@@ -151,6 +164,7 @@ func readResult(result json.RawMessage, queued bool) (*Created, error) {
 	}
 	return &Created{Status: parsed.Status, Err: &Error{
 		Status: parsed.Status, Code: Code(parsed.Error.Error), Message: parsed.Message, Details: parsed.Error, Operation: "POST /v1/tasks:batch",
+		RetryAfter: time.Duration(parsed.RetryAfterMs) * time.Millisecond,
 	}}, nil
 }
 
