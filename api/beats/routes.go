@@ -21,9 +21,9 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag: "callbacks", Body: v1.HeartbeatsRequest{}, Answers: map[int]any{200: v1.HeartbeatsResponse{}},
 			Access: httpapi.ForItems, Beats: httpapi.KindTask,
 			Summary: "Send many heartbeats",
-			Description: "Each item is authorized by its own taskToken, or else by the worker's token of the request, and has its own " +
-				"result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are in " +
-				"the results.",
+			Description: "A request may have 1,000 items. Each item is authorized by its own taskToken, or else by the worker's token of the " +
+				"request, and has its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, " +
+				"410, 429 and 503 are in the results.",
 		},
 	}
 }

@@ -18,13 +18,12 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		Access: httpapi.ForWorker, Waits: true,
 		Summary: "Send a worker's heartbeat, results and claim in one request",
-		Description: "One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of " +
-			"attempts that were dispatched to it; and a claim of its queue. They are processed in this order. The heartbeat is that of " +
-			"POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result that POST " +
-			"/v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that waits, " +
-			"the results of the completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if " +
-			"the heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions " +
-			"and claimId get the same results and tasks again. A registration is answered with the capability exchange where the " +
-			"server has this. A body may have up to 4 MiB.",
+		Description: "One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of attempts " +
+			"that were dispatched to it; and a claim of its queue. They are processed in this order. If the heartbeat is refused, " +
+			"nothing else happens. Each completion has the result that its own request would have. A claim that is refused is " +
+			"answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer " +
+			"than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, " +
+			"or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A " +
+			"registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB.",
 	}}
 }

@@ -39,16 +39,17 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag: "schedules", Body: v1.ChangeScheduleRequest{}, Answers: map[int]any{200: v1.Schedule{}}, Errors: []int{404},
 			Examples: map[string]string{"hourly": `{"cron":"0 0 * * * *","task":{"queue":"reports","type":"hourly"}}`},
 			Access:   httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Replace a schedule's definition",
-			Description: "The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them.",
+			Summary: "Replace a schedule's definition",
+			Description: "cron and task are required, and absent fields get their defaults. The schedule continues from its last fire: " +
+				"missed times since then are caught up, up to maxCatchup of them.",
 		},
 		{
 			Method: "PATCH", Pattern: "/v1/schedules/{scheduleId}", Op: "changeSchedule", Handle: h.patch,
 			Tag: "schedules", Body: v1.ChangeScheduleRequest{}, Answers: map[int]any{200: v1.Schedule{}}, Errors: []int{404},
 			Examples: map[string]string{"catch up less": `{"maxCatchup":10}`},
 			Access:   httpapi.ForControl, Needs: httpapi.MayOperate,
-			Summary:     "Patch a schedule's definition",
-			Description: "Like PUT, but absent fields do not change.",
+			Summary:     "Change a schedule's definition",
+			Description: "Absent fields do not change. The schedule continues as when its definition is replaced.",
 		},
 		{
 			Method: "DELETE", Pattern: "/v1/schedules/{scheduleId}", Op: "deleteSchedule", Handle: h.remove,

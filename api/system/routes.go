@@ -35,8 +35,8 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag: "system", Body: v1.CreateTokenRequest{}, OptionalBody: true, Answers: map[int]any{201: v1.CreateTokenResponse{}},
 			Examples: map[string]string{"a token that only reads": `{"role":"viewer","ttlMs":900000}`},
 			Access:   httpapi.ForControl, Needs: httpapi.Anything,
-			Summary: "Create a token with fewer rights",
-			Description: "Creates a token from the request's control token, with the same scope, queue and subject. Its role may do " +
+			Summary: "Create a token with no more rights than the request's",
+			Description: "It has the scope, queue and subject of the request's control token. Its role may do " +
 				"nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at " +
 				"most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued when the " +
 				"request's token was.",
@@ -97,14 +97,14 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag:   "system", Answers: map[int]any{200: v1.ScopeList{}},
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 			Summary: "List tenants and workspaces in use",
-			Description: "Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *; tenantId " +
-				"chooses one tenant.",
+			Description: "Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *: those of one " +
+				"tenant if the request names one.",
 		},
 		{
 			Method: "GET", Pattern: "/", Op: "index", Handle: h.index,
 			Tag: "system", Answers: map[int]any{200: v1.Index{}},
-			Summary:     "List the entry points",
-			Description: "A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this document as a page.",
+			Summary:     "List the paths of the API, its documents and the dashboard",
+			Description: "A browser, which accepts text/html, is redirected to the dashboard.",
 		},
 		{
 			Method: "GET", Pattern: "/livez", Op: "livez", Handle: h.livez,

@@ -74,7 +74,8 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Access:   httpapi.ForControl, Needs: httpapi.MayReadTasks, Waits: true,
 			Summary: "Wait for the ends of tasks",
 			Description: "The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, " +
-				"and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids.",
+				"and has these tasks, 100 at most of up to 1,000. It is empty if waitMs, 60,000 at most, passes before. Repeat the request " +
+				"with the other ids.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/tasks/{taskId}/cancel", Op: "cancelTask", Handle: h.cancel,
@@ -116,7 +117,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 				`"finishedAfter":"2025-01-15T10:00:00.000Z"}}`},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 			Summary: "Retry all FAILED tasks that match a selector",
-			Description: "Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with " +
+			Description: "Pages and repeats work as when tasks are cancelled. Each FAILED task that matches gets its next attempt as with " +
 				"its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request " +
 				"the same attempts again. A repeated call also retries tasks that have failed again meanwhile.",
 		},

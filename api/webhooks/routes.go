@@ -19,7 +19,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 				"order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not " +
 				"public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and " +
 				"not when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, " +
-				"such as system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a " +
+				"such as system.outage_credited, are in the list of events for tokens of tenant *. A workspace may have 100 webhooks, a " +
 				"tenant 250, and a tenant no more than are left for all others of 1,000.",
 		},
 		{
@@ -28,13 +28,14 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag:   "webhooks", Answers: map[int]any{200: v1.WebhookList{}},
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 			Summary:     "List webhooks",
-			Description: "In the order of their ids.",
+			Description: "Webhooks are in the order of their ids.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/webhooks/{webhookId}", Op: "getWebhook", Handle: h.get,
 			Tag: "webhooks", Answers: map[int]any{200: v1.Webhook{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Summary: "Read a webhook",
+			Summary:     "Read a webhook",
+			Description: "Its secret is not in the answer.",
 		},
 		{
 			Method: "PUT", Pattern: "/v1/webhooks/{webhookId}", Op: "updateWebhook", Handle: h.update,
@@ -66,7 +67,7 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Errors: []int{404, 409},
 			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
 			Summary:     "Send a test message to a webhook",
-			Description: "Sends a message of type webhook.test. Its delivery shows the result.",
+			Description: "The message has the type webhook.test. Its delivery shows the result.",
 		},
 		{
 			Method: "GET", Pattern: "/v1/webhooks/{webhookId}/deliveries", Op: "listDeliveries", Handle: h.listDeliveries,
@@ -74,8 +75,8 @@ func (h *Handlers) Routes() []*httpapi.Route {
 			Tag:   "webhooks", Answers: map[int]any{200: v1.WebhookDeliveryList{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
 			Summary: "List a webhook's deliveries",
-			Description: "Newest first, or oldest first with order=asc: all pending deliveries, the newest 500 delivered and the newest " +
-				"500 dead ones. A page may be short: continue while there is a nextPageToken.",
+			Description: "All pending deliveries, the newest 500 delivered and the newest 500 dead ones, newest first unless order is asc. " +
+				"A page may be short: continue while there is a nextPageToken.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/webhooks/{webhookId}/redeliver", Op: "redeliver", Handle: h.redeliver, NotIdempotent: true,

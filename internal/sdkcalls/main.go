@@ -1,25 +1,24 @@
 // Command sdkcalls writes the calls of the Go and TypeScript SDKs, one method for each operation of api/openapi.json, with its text. What
-// does more than one request, or returns something else, is written by hand and left out here.
+// takes more than one request, or has older arguments or another result, is written by hand.
 package main
 
 import (
 	"fmt"
 	"go/format"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
 func main() {
-	if err := run("."); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "sdkcalls:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes the generated files of the repository in a folder.
-func run(root string) error {
-	text, err := os.ReadFile(filepath.Join(root, "api/openapi.json"))
+// run writes the generated files. It is called in the repository's folder.
+func run() error {
+	text, err := os.ReadFile("api/openapi.json")
 	if err != nil {
 		return err
 	}
@@ -27,16 +26,28 @@ func run(root string) error {
 	if err != nil {
 		return err
 	}
-	inGo, err := format.Source([]byte(goCalls(d.calls())))
+	calls, err := d.calls()
+	if err != nil {
+		return err
+	}
+	unformatted, err := goCalls(calls)
+	if err != nil {
+		return err
+	}
+	inGo, err := format.Source([]byte(unformatted))
+	if err != nil {
+		return err
+	}
+	inTypeScript, err := typescriptCalls(calls)
 	if err != nil {
 		return err
 	}
 	for path, text := range map[string]string{
 		"sdk/go/client/calls.go":               string(inGo),
-		"sdk/typescript/src/generatedcalls.ts": typescriptCalls(d.calls()),
+		"sdk/typescript/src/generatedcalls.ts": inTypeScript,
 		"sdk/typescript/src/generatedtypes.ts": typescriptTypes(d),
 	} {
-		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

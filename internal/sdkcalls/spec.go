@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,8 +15,8 @@ type schema struct {
 	Type       any               `json:"type"` // a string, or a list of them
 	Enum       []any             `json:"enum"`
 	Items      *schema           `json:"items"`
+	AnyOf      []schema          `json:"anyOf"`
 	Properties map[string]schema `json:"properties"`
-	Required   []string          `json:"required"`
 }
 
 // name returns the name of the schema that a reference is to; "": it is none.
@@ -56,8 +58,9 @@ type operation struct {
 	Security     []map[string][]string `json:"security"`
 	Idempotent   *bool                 `json:"x-idempotent"`
 	IdempotentBy string                `json:"x-idempotent-by"`
-	RequestBody  struct {
-		Content content `json:"content"`
+	RequestBody  *struct {
+		Required bool    `json:"required"`
+		Content  content `json:"content"`
 	} `json:"requestBody"`
 	Responses map[string]struct {
 		Content content `json:"content"`
@@ -66,46 +69,47 @@ type operation struct {
 
 // call is a method of the clients.
 type call struct {
-	id, method, path string
-	about            string
-	ids              []string // the names of the ids in its path
-	query            []parameter
-	body             string // the type of its body; "": none
-	needsBody        bool   // the body has a required field
-	answers          []string
-	once             bool   // a repeat would take effect again
-	drawn            string // the field of the body that makes it idempotent; "": none
-	waits            bool   // the body says how long it waits
-	opened           access
-	entries, entry   string // of a list in pages: the field of the answer with its entries, and their type
+	id, method, path    string
+	about               string
+	ids                 []string // the names of the ids in its path
+	query               []parameter
+	body                string // the type of its body; "": none
+	needsBody           bool
+	answers             []string
+	once                bool   // a repeat would take effect again
+	idempotentBy        string // the field of the body that makes a repeat safe; "": none
+	waits               bool   // the body says how long it waits
+	tokens              []string
+	listField, listType string // of a list in pages: the field of the answer with its entries, and their type
 }
-
-// access is the token that opens a call.
-type access int
-
-const (
-	anyone  access = iota
-	control        // the client's
-	own            // that of an attempt or a worker
-	either         // a worker's, or the client's
-)
 
 const noFields = "noFields" // the body of calls without fields
 
+// The tokens that may open a call.
+const (
+	controlToken = "controlToken" // the client's
+	workerToken  = "workerToken"
+	taskToken    = "taskToken" // an attempt's
+)
+
 // calls returns the calls of a document, in the order of their paths.
-func (d *document) calls() (all []call) {
+func (d *document) calls() (all []call, err error) {
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
-			all = append(all, d.call(strings.ToUpper(method), path, d.Paths[path][method]))
+			c, err := d.call(strings.ToUpper(method), path, d.Paths[path][method])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.id, err)
+			}
+			all = append(all, c)
 		}
 	}
-	return all
+	return all, nil
 }
 
-func (d *document) call(method, path string, op operation) call {
+func (d *document) call(method, path string, op operation) (call, error) {
 	c := call{
 		id: op.ID, method: method, path: path, about: strings.TrimSpace(op.Summary + ". " + op.Description),
-		once: op.Idempotent != nil && !*op.Idempotent, drawn: op.IdempotentBy, body: op.RequestBody.Content["application/json"].Schema.name(),
+		once: op.Idempotent != nil && !*op.Idempotent, idempotentBy: op.IdempotentBy,
 	}
 	paged := false
 	for _, p := range op.Parameters {
@@ -117,30 +121,61 @@ func (d *document) call(method, path string, op operation) call {
 			paged = paged || p.Name == "pageToken"
 		}
 	}
-	fields := d.Components.Schemas[c.body]
-	c.needsBody = len(fields.Required) > 0
-	_, c.waits = fields.Properties["waitMs"]
+	if body := op.RequestBody; body != nil {
+		c.body, c.needsBody = body.Content["application/json"].Schema.name(), body.Required
+		_, c.waits = d.Components.Schemas[c.body].Properties["waitMs"]
+		if c.body == "" {
+			return c, errors.New("its body has no named schema")
+		}
+	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
-		if name := op.Responses[status].Content["application/json"].Schema.name(); name != "" && status < "300" {
-			c.answers = append(c.answers, name)
-		}
-	}
-	for _, security := range op.Security {
-		for kind := range security {
-			c.opened |= map[string]access{"controlToken": control, "workerToken": own, "taskToken": own}[kind]
-		}
-	}
-	if paged {
-		answer := d.Components.Schemas[c.answers[0]].Properties
-		for _, name := range slices.Sorted(maps.Keys(answer)) {
-			if answer[name].isArray() {
-				c.entries, c.entry = name, answer[name].Items.name()
-				break
+		if s := op.Responses[status].Content["application/json"].Schema; status < "300" {
+			for _, one := range append(s.AnyOf, s) {
+				if one.name() != "" {
+					c.answers = append(c.answers, one.name())
+				}
 			}
 		}
 	}
-	return c
+	if op.Security == nil {
+		return c, errors.New("it does not say which token opens it")
+	}
+	for _, security := range op.Security {
+		c.tokens = slices.AppendSeq(c.tokens, maps.Keys(security))
+	}
+	for _, kind := range c.tokens {
+		if kind != controlToken && kind != workerToken && kind != taskToken {
+			return c, fmt.Errorf("unknown token %s", kind)
+		}
+	}
+	if len(c.query) > 0 && !c.isOpenedBy(controlToken) {
+		return c, errors.New("it has a query and is not opened by the client's token")
+	}
+	if !paged {
+		return c, nil
+	}
+	answer := d.Components.Schemas[c.answers[0]].Properties
+	for name, field := range answer {
+		if field.isArray() && c.listField != "" {
+			return c, errors.New("its answer has two lists")
+		} else if field.isArray() {
+			c.listField, c.listType = name, field.Items.name()
+		}
+	}
+	return c, nil
 }
+
+// isOpenedBy reports whether a token of this kind opens the call.
+func (c *call) isOpenedBy(kind string) bool { return slices.Contains(c.tokens, kind) }
+
+// isOwn reports whether the call is made with the token of a worker or an attempt, and not with the client's.
+func (c *call) isOwn() bool { return len(c.tokens) > 0 && !c.isOpenedBy(controlToken) }
+
+// isEither reports whether both the token of a worker and the client's open the call.
+func (c *call) isEither() bool { return c.isOpenedBy(controlToken) && c.isOpenedBy(workerToken) }
+
+// iterator is the name of the method that yields all pages of a list, without the verb.
+func (c *call) iterator() string { return strings.TrimPrefix(c.id, "list") }
 
 // title is a name with a capital first letter, as types and Go methods have it.
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

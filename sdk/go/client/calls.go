@@ -11,8 +11,7 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// Index lists the entry points. A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this document as a
-// page.
+// Index lists the paths of the API, its documents and the dashboard. A browser, which accepts text/html, is redirected to the dashboard.
 func (c *Client) Index(ctx context.Context) (*v1.Index, error) {
 	return invoke[v1.Index](ctx, c, &call{method: "GET", path: "/", open: true})
 }
@@ -33,7 +32,15 @@ func (c *Client) Readyz(ctx context.Context) (*v1.Health, error) {
 	return invoke[v1.Health](ctx, c, &call{method: "GET", path: "/readyz", open: true})
 }
 
-// ListMachines lists machines. Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin.
+// Heartbeats sends many heartbeats. A request may have 1,000 items. Each item is authorized by its own taskToken, or else by the worker's
+// token of the request, and has its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429
+// and 503 are in the results. token is the worker's; package worker makes this call automatically.
+func (c *Client) Heartbeats(ctx context.Context, token string, r v1.HeartbeatsRequest) (*v1.HeartbeatsResponse, error) {
+	return invoke[v1.HeartbeatsResponse](ctx, c, &call{method: "POST", path: "/v1/heartbeats", token: token, open: token == "", in: &r})
+}
+
+// ListMachines lists machines. Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin. It returns one page;
+// Machines yields all.
 func (c *Client) ListMachines(ctx context.Context, q MachineQuery) (*v1.MachineList, error) {
 	return invoke[v1.MachineList](ctx, c, &call{method: "GET", path: "/v1/machines", query: c.scoped(values(q))})
 }
@@ -92,10 +99,11 @@ func (c *Client) GetQueue(ctx context.Context, queue string) (*v1.Queue, error) 
 // runtime and worker labels match, and the task is not pinned to another worker. The request waits until there is a task, or until waitMs
 // is over and the answer is empty; a full worker waits too. The same claimId gets the same tasks while the worker holds them. With start,
 // the tasks are RUNNING in the answer, as if the worker had reported their starts. A claim counts as a heartbeat of the worker when it
-// arrives; notices for the worker, such as cancellations, are in the answers to its heartbeats only.
-func (c *Client) ClaimTasks(ctx context.Context, queue string, token string, r v1.ClaimRequest) (*v1.ClaimResponse, error) {
+// arrives; notices for the worker, such as cancellations, are in the answers to its heartbeats only. If r.ClaimID is empty, one is
+// generated, which makes retries safe. token is the worker's; package worker makes this call automatically.
+func (c *Client) ClaimTasks(ctx context.Context, queue, token string, r v1.ClaimRequest) (*v1.ClaimResponse, error) {
 	if r.ClaimID == "" {
-		r.ClaimID = rand.Text() // makes retries safe
+		r.ClaimID = rand.Text()
 	}
 	k := &call{method: "POST", path: "/v1/queues/" + seg(queue) + "/claim", token: token, open: token == "", in: &r}
 	if r.WaitMs != nil {
@@ -126,7 +134,7 @@ func (c *Client) CancelRun(ctx context.Context, runID string, r v1.CancelRequest
 	return invoke[v1.Run](ctx, c, &call{method: "POST", path: "/v1/runs/" + seg(runID) + "/cancel", query: c.scoped(nil), in: &r})
 }
 
-// ListSchedules lists schedules. Roles: viewer, operator, dispatcher, admin.
+// ListSchedules lists schedules. Roles: viewer, operator, dispatcher, admin. It returns one page; Schedules yields all.
 func (c *Client) ListSchedules(ctx context.Context, q PageQuery) (*v1.ScheduleList, error) {
 	return invoke[v1.ScheduleList](ctx, c, &call{method: "GET", path: "/v1/schedules", query: c.scoped(values(q))})
 }
@@ -160,13 +168,14 @@ func (c *Client) GetSchedule(ctx context.Context, scheduleID string) (*v1.Schedu
 	return invoke[v1.Schedule](ctx, c, &call{method: "GET", path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil)})
 }
 
-// ChangeSchedule patches a schedule's definition. Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin.
+// ChangeSchedule changes a schedule's definition. Absent fields do not change. The schedule continues as when its definition is replaced.
+// Roles: operator, dispatcher, admin.
 func (c *Client) ChangeSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
 	return invoke[v1.Schedule](ctx, c, &call{method: "PATCH", path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: &r})
 }
 
-// ReplaceSchedule replaces a schedule's definition. The schedule continues from its last fire: missed times since then are caught up, up to
-// maxCatchup of them. Roles: operator, dispatcher, admin.
+// ReplaceSchedule replaces a schedule's definition. cron and task are required, and absent fields get their defaults. The schedule
+// continues from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
 func (c *Client) ReplaceSchedule(ctx context.Context, scheduleID string, r v1.ChangeScheduleRequest) (*v1.Schedule, error) {
 	return invoke[v1.Schedule](ctx, c, &call{method: "PUT", path: "/v1/schedules/" + seg(scheduleID), query: c.scoped(nil), in: &r})
 }
@@ -203,7 +212,8 @@ func (c *Client) ResumeSchedule(ctx context.Context, scheduleID string) (*v1.Sch
 }
 
 // ListScopes lists tenants and workspaces in use. Scopes that have tasks or workers, in the order of their names, for tokens whose
-// workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin.
+// workspace is *: those of one tenant if the request names one. Roles: viewer, operator, dispatcher, admin. It returns one page; Scopes
+// yields all.
 func (c *Client) ListScopes(ctx context.Context, q PageQuery) (*v1.ScopeList, error) {
 	return invoke[v1.ScopeList](ctx, c, &call{method: "GET", path: "/v1/scopes", query: c.scoped(values(q))})
 }
@@ -260,7 +270,8 @@ func (c *Client) Sweep(ctx context.Context) (*v1.SweepResponse, error) {
 
 // ListTasks lists tasks. Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends.
 // totalCount is exact for state and runId, and without a filter, else null; other filters work within bounded pages. A page may be short,
-// also if tasks are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin.
+// also if tasks are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin. It returns one
+// page; Tasks yields all.
 func (c *Client) ListTasks(ctx context.Context, q TaskQuery) (*v1.TaskList, error) {
 	return invoke[v1.TaskList](ctx, c, &call{method: "GET", path: "/v1/tasks", query: c.scoped(values(q))})
 }
@@ -277,12 +288,6 @@ func (c *Client) Tasks(ctx context.Context, q TaskQuery) iter.Seq2[v1.Task, erro
 	})
 }
 
-// GetTask reads a task. With waitMs, the answer is sent when the task has ended (SUCCEEDED, FAILED or CANCELLED), or with its current state
-// when waitMs has passed. POST /v1/tasks:wait waits for many tasks. Roles: viewer, submitter, operator, dispatcher, admin.
-func (c *Client) GetTask(ctx context.Context, taskID string) (*v1.Task, error) {
-	return invoke[v1.Task](ctx, c, &call{method: "GET", path: "/v1/tasks/" + seg(taskID), query: c.scoped(nil)})
-}
-
 // CancelTask requests a task's cancellation. Cancellation is cooperative: the next heartbeat reports it to the worker, whose grace period
 // begins then. A task that has not started is CANCELLED at once, and so is any task with a gracePeriodMs of 0: its worker's requests are
 // then rejected as those of an expired attempt. Roles: submitter, operator, dispatcher, admin.
@@ -290,24 +295,26 @@ func (c *Client) CancelTask(ctx context.Context, taskID string, r v1.CancelReque
 	return invoke[v1.Task](ctx, c, &call{method: "POST", path: "/v1/tasks/" + seg(taskID) + "/cancel", query: c.scoped(nil), in: &r})
 }
 
-// Completed reports the result of an attempt. A repeated completion gets the same answer. A late one changes nothing.
-func (c *Client) Completed(ctx context.Context, taskID string, token string, r v1.CompletedRequest) (*v1.CompletedResponse, error) {
+// Completed reports the result of an attempt. A repeated completion gets the same answer. A late one changes nothing. token is the
+// attempt's or its worker's; Track and package worker make this call automatically.
+func (c *Client) Completed(ctx context.Context, taskID, token string, r v1.CompletedRequest) (*v1.CompletedResponse, error) {
 	return invoke[v1.CompletedResponse](ctx, c, &call{
 		method: "POST", path: "/v1/tasks/" + seg(taskID) + "/completed", token: token, open: token == "", in: &r,
 	})
 }
 
 // Heartbeat sends a task's heartbeat. A 200 means that the heartbeat is stored in Redis. Stop gracefully when shouldCancel is true, and at
-// once on 409 or 410. In the last third of its token's life the attempt gets a new token.
-func (c *Client) Heartbeat(ctx context.Context, taskID string, token string, r v1.HeartbeatRequest) (*v1.HeartbeatResponse, error) {
+// once on 409 or 410. In the last third of its token's life the attempt gets a new token. token is the attempt's or its worker's; Track and
+// package worker make this call automatically.
+func (c *Client) Heartbeat(ctx context.Context, taskID, token string, r v1.HeartbeatRequest) (*v1.HeartbeatResponse, error) {
 	return invoke[v1.HeartbeatResponse](ctx, c, &call{
 		method: "POST", path: "/v1/tasks/" + seg(taskID) + "/heartbeat", token: token, open: token == "", in: &r,
 	})
 }
 
 // Started reports that the worker has started. A repeated request for the running attempt gets the same answer. A heartbeat or a completion
-// before it starts the attempt too.
-func (c *Client) Started(ctx context.Context, taskID string, token string, r v1.StartedRequest) (*v1.StartedResponse, error) {
+// before it starts the attempt too. token is the attempt's or its worker's; Track and package worker make this call automatically.
+func (c *Client) Started(ctx context.Context, taskID, token string, r v1.StartedRequest) (*v1.StartedResponse, error) {
 	return invoke[v1.StartedResponse](ctx, c, &call{
 		method: "POST", path: "/v1/tasks/" + seg(taskID) + "/started", token: token, open: token == "", in: &r,
 	})
@@ -321,15 +328,15 @@ func (c *Client) CancelTasks(ctx context.Context, r v1.CancelTasksRequest) (*v1.
 	return invoke[v1.ActOnTasksResponse](ctx, c, &call{method: "POST", path: "/v1/tasks:cancel", query: c.scoped(nil), in: &r})
 }
 
-// RetryTasks retries all FAILED tasks that match a selector. Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches
-// gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed
-// tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher,
-// admin.
+// RetryTasks retries all FAILED tasks that match a selector. Pages and repeats work as when tasks are cancelled. Each FAILED task that
+// matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of
+// pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator,
+// dispatcher, admin.
 func (c *Client) RetryTasks(ctx context.Context, r v1.RetryTasksRequest) (*v1.ActOnTasksResponse, error) {
 	return invoke[v1.ActOnTasksResponse](ctx, c, &call{method: "POST", path: "/v1/tasks:retry", query: c.scoped(nil), in: &r})
 }
 
-// CreateToken creates a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and subject.
+// CreateToken creates a token with no more rights than the request's. It has the scope, queue and subject of the request's control token.
 // Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at
 // most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued when the request's token was.
 // Roles: viewer, submitter, operator, dispatcher, enroll, admin.
@@ -345,7 +352,8 @@ func (c *Client) RevokeTokens(ctx context.Context, r v1.RevokeTokensRequest) (*v
 	return invoke[v1.RevokeTokensResponse](ctx, c, &call{method: "POST", path: "/v1/tokens:revoke", query: c.scoped(nil), in: &r})
 }
 
-// ListWebhooks lists webhooks. In the order of their ids. Roles: viewer, operator, dispatcher, admin.
+// ListWebhooks lists webhooks. Webhooks are in the order of their ids. Roles: viewer, operator, dispatcher, admin. It returns one page;
+// Webhooks yields all.
 func (c *Client) ListWebhooks(ctx context.Context, q WebhookQuery) (*v1.WebhookList, error) {
 	return invoke[v1.WebhookList](ctx, c, &call{method: "GET", path: "/v1/webhooks", query: c.scoped(values(q))})
 }
@@ -365,7 +373,7 @@ func (c *Client) Webhooks(ctx context.Context, q WebhookQuery) iter.Seq2[v1.Webh
 // CreateWebhook creates a webhook. Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject
 // in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not public is rejected,
 // unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not when the webhook is created. A webhook
-// receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in GET /v1/events for
+// receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in the list of events for
 // tokens of tenant *. A workspace may have 100 webhooks, a tenant 250, and a tenant no more than are left for all others of 1,000. Roles:
 // operator, dispatcher, admin. The client does not retry it after a lost response.
 func (c *Client) CreateWebhook(ctx context.Context, r v1.CreateWebhookRequest) (*v1.Webhook, error) {
@@ -378,7 +386,7 @@ func (c *Client) DeleteWebhook(ctx context.Context, webhookID string) (*v1.Delet
 	return invoke[v1.DeleteWebhookResponse](ctx, c, &call{method: "DELETE", path: "/v1/webhooks/" + seg(webhookID), query: c.scoped(nil)})
 }
 
-// GetWebhook reads a webhook. Roles: viewer, operator, dispatcher, admin.
+// GetWebhook reads a webhook. Its secret is not in the answer. Roles: viewer, operator, dispatcher, admin.
 func (c *Client) GetWebhook(ctx context.Context, webhookID string) (*v1.Webhook, error) {
 	return invoke[v1.Webhook](ctx, c, &call{method: "GET", path: "/v1/webhooks/" + seg(webhookID), query: c.scoped(nil)})
 }
@@ -389,9 +397,9 @@ func (c *Client) UpdateWebhook(ctx context.Context, webhookID string, r v1.Updat
 	return invoke[v1.Webhook](ctx, c, &call{method: "PUT", path: "/v1/webhooks/" + seg(webhookID), query: c.scoped(nil), in: &r})
 }
 
-// ListDeliveries lists a webhook's deliveries. Newest first, or oldest first with order=asc: all pending deliveries, the newest 500
-// delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator,
-// dispatcher, admin.
+// ListDeliveries lists a webhook's deliveries. All pending deliveries, the newest 500 delivered and the newest 500 dead ones, newest first
+// unless order is asc. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin. It returns
+// one page; Deliveries yields all.
 func (c *Client) ListDeliveries(ctx context.Context, webhookID string, q WebhookQuery) (*v1.WebhookDeliveryList, error) {
 	return invoke[v1.WebhookDeliveryList](ctx, c, &call{
 		method: "GET", path: "/v1/webhooks/" + seg(webhookID) + "/deliveries", query: c.scoped(values(q)),
@@ -427,7 +435,7 @@ func (c *Client) RotateSecret(ctx context.Context, webhookID string, r v1.Rotate
 	})
 }
 
-// TestWebhook sends a test message to a webhook. Sends a message of type webhook.test. Its delivery shows the result. Roles: operator,
+// TestWebhook sends a test message to a webhook. The message has the type webhook.test. Its delivery shows the result. Roles: operator,
 // dispatcher, admin. The client does not retry it after a lost response.
 func (c *Client) TestWebhook(ctx context.Context, webhookID string) (*v1.WebhookDelivery, error) {
 	return invoke[v1.WebhookDelivery](ctx, c, &call{
@@ -436,7 +444,7 @@ func (c *Client) TestWebhook(ctx context.Context, webhookID string) (*v1.Webhook
 }
 
 // ListWorkers lists workers. Workers are in the order of registration, or of their last heartbeats. totalCount is the total of all pages,
-// with any filter. Roles: viewer, operator, dispatcher, admin.
+// with any filter. Roles: viewer, operator, dispatcher, admin. It returns one page; Workers yields all.
 func (c *Client) ListWorkers(ctx context.Context, q WorkerQuery) (*v1.WorkerList, error) {
 	return invoke[v1.WorkerList](ctx, c, &call{method: "GET", path: "/v1/workers", query: c.scoped(values(q))})
 }
@@ -459,10 +467,11 @@ func (c *Client) Workers(ctx context.Context, q WorkerQuery) iter.Seq2[v1.Worker
 // first answer and replaces no worker. A token that is bound to a queue can register for that queue only. While an operator holds the
 // worker's identity (queue, machine and name; without a name queue, machine, hostname and pid) or its machine offline, the request is
 // rejected with 409 worker_held_offline, which names the workerId or machineId that is held and the remedy. On a drained machine the answer
-// has shouldDrain. A registration may have up to 8 KiB. Roles: enroll, admin.
+// has shouldDrain. A registration may have up to 8 KiB. Roles: enroll, admin. If r.RegistrationID is empty, one is generated, which makes
+// retries safe.
 func (c *Client) RegisterWorker(ctx context.Context, r v1.RegisterWorkerRequest) (*v1.RegisterWorkerResponse, error) {
 	if r.RegistrationID == "" {
-		r.RegistrationID = rand.Text() // makes retries safe
+		r.RegistrationID = rand.Text()
 	}
 	return invoke[v1.RegisterWorkerResponse](ctx, c, &call{method: "POST", path: "/v1/workers", query: c.scoped(nil), in: &r})
 }
@@ -482,8 +491,8 @@ func (c *Client) CordonWorker(ctx context.Context, workerID string, r v1.ReasonR
 
 // DeregisterWorker deregisters a worker. The worker is OFFLINE at once, and the tasks that it holds return to their queues without counting
 // as lost. With drain it is OFFLINE when it has finished what it holds. Roles, in addition to the worker itself: operator, dispatcher,
-// admin. If token is empty, the client's is used.
-func (c *Client) DeregisterWorker(ctx context.Context, workerID string, token string, r v1.DeregisterRequest) (*v1.Worker, error) {
+// admin. token is the worker's, or empty: then the client's is used.
+func (c *Client) DeregisterWorker(ctx context.Context, workerID, token string, r v1.DeregisterRequest) (*v1.Worker, error) {
 	k := &call{method: "POST", path: "/v1/workers/" + seg(workerID) + "/deregister", token: token, in: &r}
 	if token == "" {
 		k.query = c.scoped(nil)
@@ -493,8 +502,8 @@ func (c *Client) DeregisterWorker(ctx context.Context, workerID string, token st
 
 // DrainWorker drains a worker. The worker claims no more tasks and finishes those that it holds. It is OFFLINE when it has finished them
 // and has received the drain, or at the deadline, when the tasks that it still holds return to their queues. Roles, in addition to the
-// worker itself: operator, dispatcher, admin. If token is empty, the client's is used.
-func (c *Client) DrainWorker(ctx context.Context, workerID string, token string, r v1.DrainRequest) (*v1.Worker, error) {
+// worker itself: operator, dispatcher, admin. token is the worker's, or empty: then the client's is used.
+func (c *Client) DrainWorker(ctx context.Context, workerID, token string, r v1.DrainRequest) (*v1.Worker, error) {
 	k := &call{method: "POST", path: "/v1/workers/" + seg(workerID) + "/drain", token: token, in: &r}
 	if token == "" {
 		k.query = c.scoped(nil)
@@ -504,13 +513,12 @@ func (c *Client) DrainWorker(ctx context.Context, workerID string, token string,
 
 // Exchange sends a worker's heartbeat, results and claim in one request. One request for what a worker has: with seq its heartbeat, with
 // progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this
-// order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the
-// result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that
-// waits, the results of the completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the
-// heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the
-// same results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4
-// MiB.
-func (c *Client) Exchange(ctx context.Context, workerID string, token string, r v1.ExchangeRequest) (*v1.ExchangeResponse, error) {
+// order. If the heartbeat is refused, nothing else happens. Each completion has the result that its own request would have. A claim that is
+// refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than until
+// the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more than 16
+// KiB. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability exchange
+// where the server has this. A body may have up to 4 MiB. token is the worker's; package worker makes this call automatically.
+func (c *Client) Exchange(ctx context.Context, workerID, token string, r v1.ExchangeRequest) (*v1.ExchangeResponse, error) {
 	return invoke[v1.ExchangeResponse](ctx, c, &call{
 		method: "POST", path: "/v1/workers/" + seg(workerID) + "/exchange", token: token, open: token == "", in: &r,
 	})
@@ -518,9 +526,9 @@ func (c *Client) Exchange(ctx context.Context, workerID string, token string, r 
 
 // WorkerHeartbeat sends a worker's heartbeat. It keeps the worker alive, and every task that the worker has claimed and that has no
 // separate timeout. On 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the worker gets
-// a new token.
+// a new token. token is the worker's; package worker makes this call automatically.
 func (c *Client) WorkerHeartbeat(
-	ctx context.Context, workerID string, token string, r v1.WorkerHeartbeatRequest,
+	ctx context.Context, workerID, token string, r v1.WorkerHeartbeatRequest,
 ) (*v1.WorkerHeartbeatResponse, error) {
 	return invoke[v1.WorkerHeartbeatResponse](ctx, c, &call{
 		method: "POST", path: "/v1/workers/" + seg(workerID) + "/heartbeat", token: token, open: token == "", in: &r,
@@ -586,7 +594,7 @@ func (c *Client) UncordonWorkers(ctx context.Context, r v1.ActOnWorkersRequest) 
 	return invoke[v1.ActOnWorkersResponse](ctx, c, &call{method: "POST", path: "/v1/workers:uncordon", query: c.scoped(nil), in: &r})
 }
 
-// ServerVersion reads the version of the server.
+// ServerVersion reads the version of the server. The SDK's is Version.
 func (c *Client) ServerVersion(ctx context.Context) (*v1.Version, error) {
 	return invoke[v1.Version](ctx, c, &call{method: "GET", path: "/version", open: true})
 }

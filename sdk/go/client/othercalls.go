@@ -8,18 +8,18 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// The calls that take something else than their operation in api/openapi.json. The others are in calls.go.
+// The calls that take or return something else than their operation in api/openapi.json. The others are in calls.go.
 
-// Heartbeats sends heartbeats of up to 1,000 attempts. Each includes its token, or token is that of the worker that holds them all.
-func (c *Client) Heartbeats(ctx context.Context, token string, r v1.HeartbeatsRequest) (*v1.HeartbeatsResponse, error) {
-	return invoke[v1.HeartbeatsResponse](ctx, c,
-		&call{method: http.MethodPost, path: "/v1/heartbeats", in: r, token: token, open: token == ""})
+// GetTask returns a task. To wait for its end use Result or WaitTasks.
+func (c *Client) GetTask(ctx context.Context, taskID string) (*v1.Task, error) {
+	return get[v1.Task](ctx, c, "/v1/tasks/"+seg(taskID), nil)
 }
 
 // WorkerHeartbeatOnce is WorkerHeartbeat without retries, and with an encoded v1.WorkerHeartbeatRequest: for programs that schedule
 // heartbeats themselves, as package worker does.
 func (c *Client) WorkerHeartbeatOnce(ctx context.Context, workerID, token string, body []byte) (*v1.WorkerHeartbeatResponse, error) {
-	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/heartbeat", body: body, token: token, tries: 1}
+	k := &call{method: http.MethodPost, path: "/v1/workers/" + seg(workerID) + "/heartbeat", body: body, token: token, tries: 1,
+		open: token == ""}
 	return invoke[v1.WorkerHeartbeatResponse](ctx, c, k)
 }
 

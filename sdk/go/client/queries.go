@@ -87,7 +87,7 @@ type StatsQuery struct {
 
 // VerdictQuery filters and groups verdicts.
 type VerdictQuery struct {
-	By      []string `url:"by"`      // machineId, version, type, queue, reason, workerId; none: one group of all
+	By      []string `url:"by"`      // machineId, version, type, queue, reason, workerId, label:<name>; none: one group of all
 	SinceMs int64    `url:"sinceMs"` // how far back; 0: an hour
 	Reason  string   `url:"reason"`
 	Queue   string   `url:"queue"`

@@ -92,9 +92,8 @@ import type {
 } from './types.js';
 
 /** The calls that are one request each. */
-export abstract class GeneratedCalls extends ControlCalls {  /**
-   * List the entry points. A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this document as a page.
-   */
+export abstract class GeneratedCalls extends ControlCalls {
+  /** List the paths of the API, its documents and the dashboard. A browser, which accepts text/html, is redirected to the dashboard. */
   index(options?: CallOptions): Promise<Index> {
     return this.send({ method: 'GET', path: '/', open: true }, undefined, options);
   }
@@ -117,19 +116,23 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
     return this.send({ method: 'GET', path: '/readyz', open: true }, undefined, options);
   }
 
-  /** List machines. Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin. */
+  /**
+   * List machines. Machines are in the order of their ids. Roles: viewer, operator, dispatcher, admin. It returns one page; machines yields
+   * all.
+   */
   listMachines(query: MachineQuery = {}, options?: CallOptions): Promise<MachineList> {
     return this.send({ method: 'GET', path: '/v1/machines', query: this.scoped(query) }, undefined, options);
   }
 
   /** All entries of listMachines, page by page. */
   machines(query: MachineQuery = {}, options?: CallOptions): AsyncGenerator<Machine, void, undefined> {
-    return pages((pageToken) => this.listMachines({ ...query, pageToken }, options), (page) => page.machines, query.pageToken);
+    const fetch = (pageToken?: string) => this.listMachines({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.machines, query.pageToken);
   }
 
   /** Read a machine. Roles: viewer, operator, dispatcher, admin. */
   getMachine(machineId: string, options?: CallOptions): Promise<Machine> {
-    return this.send({ method: 'GET', path: '/v1/machines/' + seg(machineId) }, undefined, options);
+    return this.send({ method: 'GET', path: '/v1/machines/' + seg(machineId), query: this.scoped({}) }, undefined, options);
   }
 
   /**
@@ -172,7 +175,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
    * operator, dispatcher, admin.
    */
   getQueue(queue: string, options?: CallOptions): Promise<Queue> {
-    return this.send({ method: 'GET', path: '/v1/queues/' + seg(queue) }, undefined, options);
+    return this.send({ method: 'GET', path: '/v1/queues/' + seg(queue), query: this.scoped({}) }, undefined, options);
   }
 
   /**
@@ -181,10 +184,14 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
    * the answer is empty; a full worker waits too. The same claimId gets the same tasks while the worker holds them. With start, the tasks
    * are RUNNING in the answer, as if the worker had reported their starts. A claim counts as a heartbeat of the worker when it arrives;
    * notices for the worker, such as cancellations, are in the answers to its heartbeats only. Without a claimId one is generated, which
-   * makes retries safe.
+   * makes retries safe. The token is the worker's; Worker makes this call automatically.
    */
   claimTasks(queue: string, token: string, request: ClaimRequest = {}, options?: CallOptions): Promise<ClaimResponse> {
-    return this.send({ method: 'POST', path: '/v1/queues/' + seg(queue) + '/claim', token, waitMs: request.waitMs ?? 0 }, { claimId: randomUUID(), ...request }, options);
+    return this.send(
+      { method: 'POST', path: '/v1/queues/' + seg(queue) + '/claim', token, waitMs: request.waitMs ?? 0 },
+      { claimId: randomUUID(), ...request },
+      options,
+    );
   }
 
   /**
@@ -205,7 +212,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /** Count a run's tasks. Roles: viewer, submitter, operator, dispatcher, admin. */
   getRun(runId: string, options?: CallOptions): Promise<Run> {
-    return this.send({ method: 'GET', path: '/v1/runs/' + seg(runId) }, undefined, options);
+    return this.send({ method: 'GET', path: '/v1/runs/' + seg(runId), query: this.scoped({}) }, undefined, options);
   }
 
   /** Request the cancellation of all tasks of a run. Roles: submitter, operator, dispatcher, admin. */
@@ -213,14 +220,15 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
     return this.send({ method: 'POST', path: '/v1/runs/' + seg(runId) + '/cancel' }, request, options);
   }
 
-  /** List schedules. Roles: viewer, operator, dispatcher, admin. */
+  /** List schedules. Roles: viewer, operator, dispatcher, admin. It returns one page; schedules yields all. */
   listSchedules(query: ScheduleQuery = {}, options?: CallOptions): Promise<ScheduleList> {
     return this.send({ method: 'GET', path: '/v1/schedules', query: this.scoped(query) }, undefined, options);
   }
 
   /** All entries of listSchedules, page by page. */
   schedules(query: ScheduleQuery = {}, options?: CallOptions): AsyncGenerator<Schedule, void, undefined> {
-    return pages((pageToken) => this.listSchedules({ ...query, pageToken }, options), (page) => page.schedules, query.pageToken);
+    const fetch = (pageToken?: string) => this.listSchedules({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.schedules, query.pageToken);
   }
 
   /**
@@ -239,19 +247,22 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /** Read a schedule. Roles: viewer, operator, dispatcher, admin. */
   getSchedule(scheduleId: string, options?: CallOptions): Promise<Schedule> {
-    return this.send({ method: 'GET', path: '/v1/schedules/' + seg(scheduleId) }, undefined, options);
+    return this.send({ method: 'GET', path: '/v1/schedules/' + seg(scheduleId), query: this.scoped({}) }, undefined, options);
   }
 
-  /** Patch a schedule's definition. Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin. */
-  changeSchedule(scheduleId: string, request: ChangeScheduleRequest = {}, options?: CallOptions): Promise<Schedule> {
+  /**
+   * Change a schedule's definition. Absent fields do not change. The schedule continues as when its definition is replaced. Roles:
+   * operator, dispatcher, admin.
+   */
+  changeSchedule(scheduleId: string, request: ChangeScheduleRequest, options?: CallOptions): Promise<Schedule> {
     return this.send({ method: 'PATCH', path: '/v1/schedules/' + seg(scheduleId) }, request, options);
   }
 
   /**
-   * Replace a schedule's definition. The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of
-   * them. Roles: operator, dispatcher, admin.
+   * Replace a schedule's definition. cron and task are required, and absent fields get their defaults. The schedule continues from its last
+   * fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
    */
-  replaceSchedule(scheduleId: string, request: ChangeScheduleRequest = {}, options?: CallOptions): Promise<Schedule> {
+  replaceSchedule(scheduleId: string, request: ChangeScheduleRequest, options?: CallOptions): Promise<Schedule> {
     return this.send({ method: 'PUT', path: '/v1/schedules/' + seg(scheduleId) }, request, options);
   }
 
@@ -273,7 +284,11 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /** List a schedule's next fires. Roles: viewer, operator, dispatcher, admin. */
   nextFires(scheduleId: string, count?: number, options?: CallOptions): Promise<NextFires> {
-    return this.send({ method: 'GET', path: '/v1/schedules/' + seg(scheduleId) + '/next', query: this.scoped({ count }) }, undefined, options);
+    return this.send(
+      { method: 'GET', path: '/v1/schedules/' + seg(scheduleId) + '/next', query: this.scoped({ count }) },
+      undefined,
+      options,
+    );
   }
 
   /** Pause a schedule. Fires that are pending still create their tasks. Roles: operator, dispatcher, admin. */
@@ -287,8 +302,8 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
   }
 
   /**
-   * List tenants and workspaces in use. Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *;
-   * tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin.
+   * List tenants and workspaces in use. Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *:
+   * those of one tenant if the request names one. Roles: viewer, operator, dispatcher, admin. It returns one page; scopes yields all.
    */
   listScopes(query: ScopeQuery = {}, options?: CallOptions): Promise<ScopeList> {
     return this.send({ method: 'GET', path: '/v1/scopes', query: this.scoped(query) }, undefined, options);
@@ -296,7 +311,8 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /** All entries of listScopes, page by page. */
   scopes(query: ScopeQuery = {}, options?: CallOptions): AsyncGenerator<Scope, void, undefined> {
-    return pages((pageToken) => this.listScopes({ ...query, pageToken }, options), (page) => page.scopes, query.pageToken);
+    const fetch = (pageToken?: string) => this.listScopes({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.scopes, query.pageToken);
   }
 
   /**
@@ -327,7 +343,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
    * responds, the answer is a 503 within 3 seconds, which has summary and findings too. Roles: viewer, operator, dispatcher, admin.
    */
   getSystem(options?: CallOptions): Promise<System> {
-    return this.send({ method: 'GET', path: '/v1/system' }, undefined, options);
+    return this.send({ method: 'GET', path: '/v1/system', query: this.scoped({}) }, undefined, options);
   }
 
   /**
@@ -350,7 +366,8 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
   /**
    * List tasks. Tasks are in the order of their ids, or with finishedAfter or finishedBefore in the order of their ends. totalCount is
    * exact for state and runId, and without a filter, else null; other filters work within bounded pages. A page may be short, also if tasks
-   * are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin.
+   * are large: continue while there is a nextPageToken. Roles: viewer, submitter, operator, dispatcher, admin. It returns one page; tasks
+   * yields all.
    */
   listTasks(query: TaskQuery = {}, options?: CallOptions): Promise<TaskList> {
     return this.send({ method: 'GET', path: '/v1/tasks', query: this.scoped(query) }, undefined, options);
@@ -358,7 +375,8 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /** All entries of listTasks, page by page. */
   tasks(query: TaskQuery = {}, options?: CallOptions): AsyncGenerator<Task, void, undefined> {
-    return pages((pageToken) => this.listTasks({ ...query, pageToken }, options), (page) => page.tasks, query.pageToken);
+    const fetch = (pageToken?: string) => this.listTasks({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.tasks, query.pageToken);
   }
 
   /**
@@ -380,14 +398,18 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/cancel' }, request, options);
   }
 
-  /** Report the result of an attempt. A repeated completion gets the same answer. A late one changes nothing. */
+  /**
+   * Report the result of an attempt. A repeated completion gets the same answer. A late one changes nothing. The token is the attempt's or
+   * its worker's; track and Worker make this call automatically.
+   */
   completed(taskId: string, token: string, request: CompletedRequest, options?: CallOptions): Promise<CompletedResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/completed', token }, request, options);
   }
 
   /**
    * Send a task's heartbeat. A 200 means that the heartbeat is stored in Redis. Stop gracefully when shouldCancel is true, and at once on
-   * 409 or 410. In the last third of its token's life the attempt gets a new token.
+   * 409 or 410. In the last third of its token's life the attempt gets a new token. The token is the attempt's or its worker's; track and
+   * Worker make this call automatically.
    */
   heartbeat(taskId: string, token: string, request: HeartbeatRequest, options?: CallOptions): Promise<HeartbeatResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/heartbeat', token }, request, options);
@@ -395,7 +417,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /**
    * Report that the worker has started. A repeated request for the running attempt gets the same answer. A heartbeat or a completion before
-   * it starts the attempt too.
+   * it starts the attempt too. The token is the attempt's or its worker's; track and Worker make this call automatically.
    */
   started(taskId: string, token: string, request: StartedRequest, options?: CallOptions): Promise<StartedResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks/' + seg(taskId) + '/started', token }, request, options);
@@ -412,8 +434,8 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
   }
 
   /**
-   * Retry all FAILED tasks that match a selector. Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its
-   * next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks,
+   * Retry all FAILED tasks that match a selector. Pages and repeats work as when tasks are cancelled. Each FAILED task that matches gets
+   * its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks,
    * request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher,
    * admin.
    */
@@ -423,16 +445,16 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /**
    * Wait for the ends of tasks. The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not
-   * exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles: viewer, submitter,
-   * operator, dispatcher, admin.
+   * exist, and has these tasks, 100 at most of up to 1,000. It is empty if waitMs, 60,000 at most, passes before. Repeat the request with
+   * the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
    */
   waitTasks(request: WaitTasksRequest, options?: CallOptions): Promise<WaitTasksResponse> {
     return this.send({ method: 'POST', path: '/v1/tasks:wait', waitMs: request.waitMs ?? 0 }, request, options);
   }
 
   /**
-   * Create a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and subject. Its role
-   * may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at most. A
+   * Create a token with no more rights than the request's. It has the scope, queue and subject of the request's control token. Its role may
+   * do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at most. A
    * revocation of the request's token revokes it too, whenever it was created: it counts as issued when the request's token was. Roles:
    * viewer, submitter, operator, dispatcher, enroll, admin.
    */
@@ -446,25 +468,29 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
    * its heartbeats are rejected. A revocation is kept until all tokens that it covers have expired. There may be 10,000 revocations at a
    * time, 1,000 of them of one tenant; one more gets 429. Roles: admin.
    */
-  revokeTokens(request: RevokeTokensRequest = {}, options?: CallOptions): Promise<RevokeTokensResponse> {
+  revokeTokens(request: RevokeTokensRequest, options?: CallOptions): Promise<RevokeTokensResponse> {
     return this.send({ method: 'POST', path: '/v1/tokens:revoke' }, request, options);
   }
 
-  /** List webhooks. In the order of their ids. Roles: viewer, operator, dispatcher, admin. */
+  /**
+   * List webhooks. Webhooks are in the order of their ids. Roles: viewer, operator, dispatcher, admin. It returns one page; webhooks yields
+   * all.
+   */
   listWebhooks(query: WebhookQuery = {}, options?: CallOptions): Promise<WebhookList> {
     return this.send({ method: 'GET', path: '/v1/webhooks', query: this.scoped(query) }, undefined, options);
   }
 
   /** All entries of listWebhooks, page by page. */
   webhooks(query: WebhookQuery = {}, options?: CallOptions): AsyncGenerator<Webhook, void, undefined> {
-    return pages((pageToken) => this.listWebhooks({ ...query, pageToken }, options), (page) => page.webhooks, query.pageToken);
+    const fetch = (pageToken?: string) => this.listWebhooks({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.webhooks, query.pageToken);
   }
 
   /**
    * Create a webhook. Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject in order
    * while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not public is rejected, unless
    * webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not when the webhook is created. A webhook
-   * receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in GET /v1/events for
+   * receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in the list of events for
    * tokens of tenant *. A workspace may have 100 webhooks, a tenant 250, and a tenant no more than are left for all others of 1,000. Roles:
    * operator, dispatcher, admin. It is not retried after a lost answer.
    */
@@ -480,9 +506,9 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
     return this.send({ method: 'DELETE', path: '/v1/webhooks/' + seg(webhookId) }, undefined, options);
   }
 
-  /** Read a webhook. Roles: viewer, operator, dispatcher, admin. */
+  /** Read a webhook. Its secret is not in the answer. Roles: viewer, operator, dispatcher, admin. */
   getWebhook(webhookId: string, options?: CallOptions): Promise<Webhook> {
-    return this.send({ method: 'GET', path: '/v1/webhooks/' + seg(webhookId) }, undefined, options);
+    return this.send({ method: 'GET', path: '/v1/webhooks/' + seg(webhookId), query: this.scoped({}) }, undefined, options);
   }
 
   /**
@@ -494,23 +520,29 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
   }
 
   /**
-   * List a webhook's deliveries. Newest first, or oldest first with order=asc: all pending deliveries, the newest 500 delivered and the
-   * newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin.
+   * List a webhook's deliveries. All pending deliveries, the newest 500 delivered and the newest 500 dead ones, newest first unless order
+   * is asc. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin. It returns one page;
+   * deliveries yields all.
    */
   listDeliveries(webhookId: string, query: DeliveryQuery = {}, options?: CallOptions): Promise<WebhookDeliveryList> {
-    return this.send({ method: 'GET', path: '/v1/webhooks/' + seg(webhookId) + '/deliveries', query: this.scoped(query) }, undefined, options);
+    return this.send(
+      { method: 'GET', path: '/v1/webhooks/' + seg(webhookId) + '/deliveries', query: this.scoped(query) },
+      undefined,
+      options,
+    );
   }
 
   /** All entries of listDeliveries, page by page. */
   deliveries(webhookId: string, query: DeliveryQuery = {}, options?: CallOptions): AsyncGenerator<WebhookDelivery, void, undefined> {
-    return pages((pageToken) => this.listDeliveries(webhookId, { ...query, pageToken }, options), (page) => page.deliveries, query.pageToken);
+    const fetch = (pageToken?: string) => this.listDeliveries(webhookId, { ...query, pageToken }, options);
+    return pages(fetch, (page) => page.deliveries, query.pageToken);
   }
 
   /**
    * Send deliveries again. One delivery, or all events since a time that are still kept; these keep their webhook-id. A call with since may
    * stop early: continue with its nextPageToken. Roles: operator, dispatcher, admin. It is not retried after a lost answer.
    */
-  redeliver(webhookId: string, request: RedeliverRequest = {}, options?: CallOptions): Promise<RedeliverResponse> {
+  redeliver(webhookId: string, request: RedeliverRequest, options?: CallOptions): Promise<RedeliverResponse> {
     return this.send({ method: 'POST', path: '/v1/webhooks/' + seg(webhookId) + '/redeliver', once: true }, request, options);
   }
 
@@ -523,7 +555,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
   }
 
   /**
-   * Send a test message to a webhook. Sends a message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher,
+   * Send a test message to a webhook. The message has the type webhook.test. Its delivery shows the result. Roles: operator, dispatcher,
    * admin. It is not retried after a lost answer.
    */
   testWebhook(webhookId: string, options?: CallOptions): Promise<WebhookDelivery> {
@@ -532,7 +564,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /**
    * List workers. Workers are in the order of registration, or of their last heartbeats. totalCount is the total of all pages, with any
-   * filter. Roles: viewer, operator, dispatcher, admin.
+   * filter. Roles: viewer, operator, dispatcher, admin. It returns one page; workers yields all.
    */
   listWorkers(query: WorkerQuery = {}, options?: CallOptions): Promise<WorkerList> {
     return this.send({ method: 'GET', path: '/v1/workers', query: this.scoped(query) }, undefined, options);
@@ -540,7 +572,8 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /** All entries of listWorkers, page by page. */
   workers(query: WorkerQuery = {}, options?: CallOptions): AsyncGenerator<Worker, void, undefined> {
-    return pages((pageToken) => this.listWorkers({ ...query, pageToken }, options), (page) => page.workers, query.pageToken);
+    const fetch = (pageToken?: string) => this.listWorkers({ ...query, pageToken }, options);
+    return pages(fetch, (page) => page.workers, query.pageToken);
   }
 
   /**
@@ -559,7 +592,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
 
   /** Read a worker. Roles: viewer, operator, dispatcher, admin. */
   getWorker(workerId: string, options?: CallOptions): Promise<Worker> {
-    return this.send({ method: 'GET', path: '/v1/workers/' + seg(workerId) }, undefined, options);
+    return this.send({ method: 'GET', path: '/v1/workers/' + seg(workerId), query: this.scoped({}) }, undefined, options);
   }
 
   /**
@@ -593,20 +626,20 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
   /**
    * Send a worker's heartbeat, results and claim in one request. One request for what a worker has: with seq its heartbeat, with progress
    * and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this order.
-   * The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result
-   * that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that waits, the
-   * results of the completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the heartbeat's
-   * answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same
-   * results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4
-   * MiB.
+   * If the heartbeat is refused, nothing else happens. Each completion has the result that its own request would have. A claim that is
+   * refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than
+   * until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more
+   * than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability
+   * exchange where the server has this. A body may have up to 4 MiB. The token is the worker's; Worker makes this call automatically.
    */
-  exchange(workerId: string, token: string, request: ExchangeRequest = {}, options?: CallOptions): Promise<ExchangeResponse> {
+  exchange(workerId: string, token: string, request: ExchangeRequest, options?: CallOptions): Promise<ExchangeResponse> {
     return this.send({ method: 'POST', path: '/v1/workers/' + seg(workerId) + '/exchange', token }, request, options);
   }
 
   /**
    * Send a worker's heartbeat. It keeps the worker alive, and every task that the worker has claimed and that has no separate timeout. On
-   * 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the worker gets a new token.
+   * 410 stop all tasks; the reason says whether to register again. In the last third of its token's life the worker gets a new token. The
+   * token is the worker's; Worker makes this call automatically.
    */
   workerHeartbeat(
     workerId: string, token: string, request: WorkerHeartbeatRequest = {}, options?: CallOptions,
@@ -658,7 +691,7 @@ export abstract class GeneratedCalls extends ControlCalls {  /**
    * they hold are lost, as if the workers had died. If a repeated call finds no worker left to take offline, the answer is 200. Roles:
    * operator, dispatcher, admin.
    */
-  offlineWorkers(request: OfflineWorkersRequest = {}, options?: CallOptions): Promise<ActOnWorkersResponse> {
+  offlineWorkers(request: OfflineWorkersRequest, options?: CallOptions): Promise<ActOnWorkersResponse> {
     return this.send({ method: 'POST', path: '/v1/workers:offline' }, request, options);
   }
 

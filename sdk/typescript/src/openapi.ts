@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the entry points
-         * @description A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this document as a page.
+         * List the paths of the API, its documents and the dashboard
+         * @description A browser, which accepts text/html, is redirected to the dashboard.
          */
         get: operations["index"];
         put?: never;
@@ -129,7 +129,7 @@ export interface paths {
         put?: never;
         /**
          * Send many heartbeats
-         * @description Each item is authorized by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are in the results.
+         * @description A request may have 1,000 items. Each item is authorized by its own taskToken, or else by the worker's token of the request, and has its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are in the results.
          */
         post: operations["heartbeats"];
         delete?: never;
@@ -416,7 +416,7 @@ export interface paths {
         get: operations["getSchedule"];
         /**
          * Replace a schedule's definition
-         * @description The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
+         * @description cron and task are required, and absent fields get their defaults. The schedule continues from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin.
          */
         put: operations["replaceSchedule"];
         post?: never;
@@ -428,8 +428,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Patch a schedule's definition
-         * @description Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin.
+         * Change a schedule's definition
+         * @description Absent fields do not change. The schedule continues as when its definition is replaced. Roles: operator, dispatcher, admin.
          */
         patch: operations["changeSchedule"];
         trace?: never;
@@ -543,7 +543,7 @@ export interface paths {
         };
         /**
          * List tenants and workspaces in use
-         * @description Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin.
+         * @description Scopes that have tasks or workers, in the order of their names, for tokens whose workspace is *: those of one tenant if the request names one. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listScopes"];
         put?: never;
@@ -849,7 +849,7 @@ export interface paths {
         put?: never;
         /**
          * Retry all FAILED tasks that match a selector
-         * @description Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher, admin.
+         * @description Pages and repeats work as when tasks are cancelled. Each FAILED task that matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again meanwhile. Roles: operator, dispatcher, admin.
          */
         post: operations["retryTasks"];
         delete?: never;
@@ -869,7 +869,7 @@ export interface paths {
         put?: never;
         /**
          * Wait for the ends of tasks
-         * @description The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
+         * @description The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or does not exist, and has these tasks, 100 at most of up to 1,000. It is empty if waitMs, 60,000 at most, passes before. Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin.
          */
         post: operations["waitTasks"];
         delete?: never;
@@ -888,8 +888,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create a token with fewer rights
-         * @description Creates a token from the request's control token, with the same scope, queue and subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin.
+         * Create a token with no more rights than the request's
+         * @description It has the scope, queue and subject of the request's control token. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin.
          */
         post: operations["createToken"];
         delete?: never;
@@ -927,13 +927,13 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description In the order of their ids. Roles: viewer, operator, dispatcher, admin.
+         * @description Webhooks are in the order of their ids. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listWebhooks"];
         put?: never;
         /**
          * Create a webhook
-         * @description Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250, and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin.
+         * @description Messages are posted as Standard Webhooks 1.0 specifies, at least once each, and those about one subject in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as system.outage_credited, are in the list of events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250, and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -951,7 +951,7 @@ export interface paths {
         };
         /**
          * Read a webhook
-         * @description Roles: viewer, operator, dispatcher, admin.
+         * @description Its secret is not in the answer. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["getWebhook"];
         /**
@@ -979,7 +979,7 @@ export interface paths {
         };
         /**
          * List a webhook's deliveries
-         * @description Newest first, or oldest first with order=asc: all pending deliveries, the newest 500 delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin.
+         * @description All pending deliveries, the newest 500 delivered and the newest 500 dead ones, newest first unless order is asc. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -1041,7 +1041,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test message to a webhook
-         * @description Sends a message of type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin.
+         * @description The message has the type webhook.test. Its delivery shows the result. Roles: operator, dispatcher, admin.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1165,7 +1165,7 @@ export interface paths {
         put?: never;
         /**
          * Send a worker's heartbeat, results and claim in one request
-         * @description One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB.
+         * @description One request for what a worker has: with seq its heartbeat, with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They are processed in this order. If the heartbeat is refused, nothing else happens. Each completion has the result that its own request would have. A claim that is refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again. A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB.
          */
         post: operations["exchange"];
         delete?: never;

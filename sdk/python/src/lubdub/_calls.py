@@ -22,8 +22,8 @@ class Calls:
         raise NotImplementedError
 
     def index(self) -> t.Index:
-        """List the entry points. A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this
-        document as a page."""
+        """List the paths of the API, its documents and the dashboard. A browser, which accepts text/html, is redirected to the
+        dashboard."""
         return cast(t.Index, self.ask("GET", "/", opened=False))
 
     def healthz(self) -> t.Health:
@@ -56,9 +56,9 @@ class Calls:
         ))
 
     def heartbeats(self, body: t.HeartbeatsRequest, *, token: str) -> t.HeartbeatsResponse:
-        """Send many heartbeats. Each item is authorized by its own taskToken, or else by the worker's token of the request, and has
-        its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are
-        in the results."""
+        """Send many heartbeats. A request may have 1,000 items. Each item is authorized by its own taskToken, or else by the
+        worker's token of the request, and has its own result, in the same order; an invalid item never fails the others.
+        Statuses 401, 403, 409, 410, 429 and 503 are in the results."""
         return cast(t.HeartbeatsResponse, self.ask("POST", "/v1/heartbeats", body=body, token=token))
 
     def list_machines(
@@ -188,12 +188,13 @@ class Calls:
         return cast(t.Schedule, self.ask("GET", "/v1/schedules/{}", ids=(schedule_id,), scoped=True))
 
     def change_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
-        """Patch a schedule's definition. Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin."""
+        """Change a schedule's definition. Absent fields do not change. The schedule continues as when its definition is replaced.
+        Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("PATCH", "/v1/schedules/{}", ids=(schedule_id,), body=body or {}, scoped=True))
 
     def replace_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
-        """Replace a schedule's definition. The schedule continues from its last fire: missed times since then are caught up, up to
-        maxCatchup of them. Roles: operator, dispatcher, admin."""
+        """Replace a schedule's definition. cron and task are required, and absent fields get their defaults. The schedule continues
+        from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin."""
         return cast(t.Schedule, self.ask("PUT", "/v1/schedules/{}", ids=(schedule_id,), body=body or {}, scoped=True))
 
     def backfill_schedule(self, schedule_id: str, body: t.BackfillRequest) -> t.AskedFires:
@@ -222,7 +223,7 @@ class Calls:
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.ScopeList:
         """List tenants and workspaces in use. Scopes that have tasks or workers, in the order of their names, for tokens whose
-        workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin."""
+        workspace is *: those of one tenant if the request names one. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.ScopeList, self.ask(
             "GET", "/v1/scopes", query={"order": order, "pageSize": page_size, "pageToken": page_token}, scoped=True,
         ))
@@ -382,7 +383,7 @@ class Calls:
         return cast(t.ActOnTasksResponse, self.ask("POST", "/v1/tasks:cancel", body=body, scoped=True))
 
     def retry_tasks(self, body: t.RetryTasksRequest) -> t.ActOnTasksResponse:
-        """Retry all FAILED tasks that match a selector. Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that
+        """Retry all FAILED tasks that match a selector. Pages and repeats work as when tasks are cancelled. Each FAILED task that
         matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the
         envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again
         meanwhile. Roles: operator, dispatcher, admin."""
@@ -390,17 +391,17 @@ class Calls:
 
     def wait_tasks(self, body: t.WaitTasksRequest) -> t.WaitTasksResponse:
         """Wait for the ends of tasks. The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or
-        does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles:
-        viewer, submitter, operator, dispatcher, admin."""
+        does not exist, and has these tasks, 100 at most of up to 1,000. It is empty if waitMs, 60,000 at most, passes before.
+        Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin."""
         return cast(t.WaitTasksResponse, self.ask(
             "POST", "/v1/tasks:wait", body=body, scoped=True, waits=float((body or {}).get("waitMs") or 0) / 1000,
         ))
 
     def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:
-        """Create a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and
-        subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or
-        for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as
-        issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin."""
+        """Create a token with no more rights than the request's. It has the scope, queue and subject of the request's control
+        token. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for
+        ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued
+        when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin."""
         return cast(t.CreateTokenResponse, self.ask("POST", "/v1/tokens", body=body or {}, scoped=True))
 
     def revoke_tokens(self, body: Optional[t.RevokeTokensRequest] = None) -> t.RevokeTokensResponse:
@@ -413,7 +414,7 @@ class Calls:
     def list_webhooks(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.WebhookList:
-        """List webhooks. In the order of their ids. Roles: viewer, operator, dispatcher, admin."""
+        """List webhooks. Webhooks are in the order of their ids. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.WebhookList, self.ask(
             "GET", "/v1/webhooks", query={"order": order, "pageSize": page_size, "pageToken": page_token}, scoped=True,
         ))
@@ -435,8 +436,8 @@ class Calls:
         in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not
         public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not
         when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as
-        system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250,
-        and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin."""
+        system.outage_credited, are in the list of events for tokens of tenant *. A workspace may have 100 webhooks, a tenant
+        250, and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin."""
         return cast(t.Webhook, self.ask("POST", "/v1/webhooks", body=body, scoped=True, once=True))
 
     def delete_webhook(self, webhook_id: str) -> t.DeleteWebhookResponse:
@@ -445,7 +446,7 @@ class Calls:
         return cast(t.DeleteWebhookResponse, self.ask("DELETE", "/v1/webhooks/{}", ids=(webhook_id,), scoped=True))
 
     def get_webhook(self, webhook_id: str) -> t.Webhook:
-        """Read a webhook. Roles: viewer, operator, dispatcher, admin."""
+        """Read a webhook. Its secret is not in the answer. Roles: viewer, operator, dispatcher, admin."""
         return cast(t.Webhook, self.ask("GET", "/v1/webhooks/{}", ids=(webhook_id,), scoped=True))
 
     def update_webhook(self, webhook_id: str, body: t.UpdateWebhookRequest) -> t.Webhook:
@@ -457,9 +458,9 @@ class Calls:
         self, webhook_id: str, *, status: Optional[Literal["PENDING", "DELIVERED", "DEAD"]] = None, order: Optional[Literal["asc",
         "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.WebhookDeliveryList:
-        """List a webhook's deliveries. Newest first, or oldest first with order=asc: all pending deliveries, the newest 500
-        delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer,
-        operator, dispatcher, admin."""
+        """List a webhook's deliveries. All pending deliveries, the newest 500 delivered and the newest 500 dead ones, newest first
+        unless order is asc. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher,
+        admin."""
         return cast(t.WebhookDeliveryList, self.ask(
             "GET", "/v1/webhooks/{}/deliveries", ids=(webhook_id,), query={"status": status, "order": order, "pageSize": page_size,
             "pageToken": page_token}, scoped=True,
@@ -493,7 +494,7 @@ class Calls:
         ))
 
     def test_webhook(self, webhook_id: str) -> t.WebhookDelivery:
-        """Send a test message to a webhook. Sends a message of type webhook.test. Its delivery shows the result. Roles: operator,
+        """Send a test message to a webhook. The message has the type webhook.test. Its delivery shows the result. Roles: operator,
         dispatcher, admin."""
         return cast(t.WebhookDelivery, self.ask("POST", "/v1/webhooks/{}/test", ids=(webhook_id,), body={}, scoped=True, once=True))
 
@@ -574,12 +575,12 @@ class Calls:
     def exchange(self, worker_id: str, body: Optional[t.ExchangeRequest] = None, *, token: str) -> t.ExchangeResponse:
         """Send a worker's heartbeat, results and claim in one request. One request for what a worker has: with seq its heartbeat,
         with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They
-        are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing
-        else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is
-        refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait
-        longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or
-        lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again.
-        A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB."""
+        are processed in this order. If the heartbeat is refused, nothing else happens. Each completion has the result that its
+        own request would have. A claim that is refused is answered with claimError. With a claim that waits, the results of the
+        completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the heartbeat's
+        answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get
+        the same results and tasks again. A registration is answered with the capability exchange where the server has this. A
+        body may have up to 4 MiB."""
         return cast(t.ExchangeResponse, self.ask(
             "POST", "/v1/workers/{}/exchange", ids=(worker_id,), body=body or {}, token=token, scoped=True,
         ))
@@ -663,8 +664,8 @@ class AsyncCalls:
         raise NotImplementedError
 
     async def index(self) -> t.Index:
-        """List the entry points. A browser, which accepts text/html, is redirected to the dashboard at /ui/. /docs shows this
-        document as a page."""
+        """List the paths of the API, its documents and the dashboard. A browser, which accepts text/html, is redirected to the
+        dashboard."""
         return await self.call(lambda: self.client.index())
 
     async def healthz(self) -> t.Health:
@@ -697,9 +698,9 @@ class AsyncCalls:
         ))
 
     async def heartbeats(self, body: t.HeartbeatsRequest, *, token: str) -> t.HeartbeatsResponse:
-        """Send many heartbeats. Each item is authorized by its own taskToken, or else by the worker's token of the request, and has
-        its own result, in the same order; an invalid item never fails the others. Statuses 401, 403, 409, 410, 429 and 503 are
-        in the results."""
+        """Send many heartbeats. A request may have 1,000 items. Each item is authorized by its own taskToken, or else by the
+        worker's token of the request, and has its own result, in the same order; an invalid item never fails the others.
+        Statuses 401, 403, 409, 410, 429 and 503 are in the results."""
         return await self.call(lambda: self.client.heartbeats(body, token=token))
 
     async def list_machines(
@@ -819,12 +820,13 @@ class AsyncCalls:
         return await self.call(lambda: self.client.get_schedule(schedule_id))
 
     async def change_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
-        """Patch a schedule's definition. Like PUT, but absent fields do not change. Roles: operator, dispatcher, admin."""
+        """Change a schedule's definition. Absent fields do not change. The schedule continues as when its definition is replaced.
+        Roles: operator, dispatcher, admin."""
         return await self.call(lambda: self.client.change_schedule(schedule_id, body))
 
     async def replace_schedule(self, schedule_id: str, body: Optional[t.ChangeScheduleRequest] = None) -> t.Schedule:
-        """Replace a schedule's definition. The schedule continues from its last fire: missed times since then are caught up, up to
-        maxCatchup of them. Roles: operator, dispatcher, admin."""
+        """Replace a schedule's definition. cron and task are required, and absent fields get their defaults. The schedule continues
+        from its last fire: missed times since then are caught up, up to maxCatchup of them. Roles: operator, dispatcher, admin."""
         return await self.call(lambda: self.client.replace_schedule(schedule_id, body))
 
     async def backfill_schedule(self, schedule_id: str, body: t.BackfillRequest) -> t.AskedFires:
@@ -853,7 +855,7 @@ class AsyncCalls:
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.ScopeList:
         """List tenants and workspaces in use. Scopes that have tasks or workers, in the order of their names, for tokens whose
-        workspace is *; tenantId chooses one tenant. Roles: viewer, operator, dispatcher, admin."""
+        workspace is *: those of one tenant if the request names one. Roles: viewer, operator, dispatcher, admin."""
         return await self.call(lambda: self.client.list_scopes(order=order, page_size=page_size, page_token=page_token))
 
     async def iter_scopes(
@@ -1005,7 +1007,7 @@ class AsyncCalls:
         return await self.call(lambda: self.client.cancel_tasks(body))
 
     async def retry_tasks(self, body: t.RetryTasksRequest) -> t.ActOnTasksResponse:
-        """Retry all FAILED tasks that match a selector. Pages and repeats work as with /v1/tasks:cancel. Each FAILED task that
+        """Retry all FAILED tasks that match a selector. Pages and repeats work as when tasks are cancelled. Each FAILED task that
         matches gets its next attempt as with its own call; others are refused, unfinished ones with task_not_failed. To get the
         envelopes of pushed tasks, request the same attempts again. A repeated call also retries tasks that have failed again
         meanwhile. Roles: operator, dispatcher, admin."""
@@ -1013,15 +1015,15 @@ class AsyncCalls:
 
     async def wait_tasks(self, body: t.WaitTasksRequest) -> t.WaitTasksResponse:
         """Wait for the ends of tasks. The answer is sent as soon as one of the tasks has ended (SUCCEEDED, FAILED or CANCELLED) or
-        does not exist, and has these tasks. It is empty if waitMs passes before. Repeat the request with the other ids. Roles:
-        viewer, submitter, operator, dispatcher, admin."""
+        does not exist, and has these tasks, 100 at most of up to 1,000. It is empty if waitMs, 60,000 at most, passes before.
+        Repeat the request with the other ids. Roles: viewer, submitter, operator, dispatcher, admin."""
         return await self.call(lambda: self.client.wait_tasks(body))
 
     async def create_token(self, body: Optional[t.CreateTokenRequest] = None) -> t.CreateTokenResponse:
-        """Create a token with fewer rights. Creates a token from the request's control token, with the same scope, queue and
-        subject. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or
-        for ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as
-        issued when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin."""
+        """Create a token with no more rights than the request's. It has the scope, queue and subject of the request's control
+        token. Its role may do nothing that the request's role may not, and it expires no later. It is valid for an hour, or for
+        ttlMs, 12 hours at most. A revocation of the request's token revokes it too, whenever it was created: it counts as issued
+        when the request's token was. Roles: viewer, submitter, operator, dispatcher, enroll, admin."""
         return await self.call(lambda: self.client.create_token(body))
 
     async def revoke_tokens(self, body: Optional[t.RevokeTokensRequest] = None) -> t.RevokeTokensResponse:
@@ -1034,7 +1036,7 @@ class AsyncCalls:
     async def list_webhooks(
         self, *, order: Optional[Literal["asc", "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.WebhookList:
-        """List webhooks. In the order of their ids. Roles: viewer, operator, dispatcher, admin."""
+        """List webhooks. Webhooks are in the order of their ids. Roles: viewer, operator, dispatcher, admin."""
         return await self.call(lambda: self.client.list_webhooks(order=order, page_size=page_size, page_token=page_token))
 
     async def iter_webhooks(
@@ -1055,8 +1057,8 @@ class AsyncCalls:
         in order while the receiver keeps up. The answer has the secret, which is never shown again. An address that is not
         public is rejected, unless webhook-allow-cidrs includes it; the address of a name is checked at each delivery, and not
         when the webhook is created. A webhook receives the events of its workspace. Events that belong to no workspace, such as
-        system.outage_credited, are in GET /v1/events for tokens of tenant *. A workspace may have 100 webhooks, a tenant 250,
-        and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin."""
+        system.outage_credited, are in the list of events for tokens of tenant *. A workspace may have 100 webhooks, a tenant
+        250, and a tenant no more than are left for all others of 1,000. Roles: operator, dispatcher, admin."""
         return await self.call(lambda: self.client.create_webhook(body))
 
     async def delete_webhook(self, webhook_id: str) -> t.DeleteWebhookResponse:
@@ -1065,7 +1067,7 @@ class AsyncCalls:
         return await self.call(lambda: self.client.delete_webhook(webhook_id))
 
     async def get_webhook(self, webhook_id: str) -> t.Webhook:
-        """Read a webhook. Roles: viewer, operator, dispatcher, admin."""
+        """Read a webhook. Its secret is not in the answer. Roles: viewer, operator, dispatcher, admin."""
         return await self.call(lambda: self.client.get_webhook(webhook_id))
 
     async def update_webhook(self, webhook_id: str, body: t.UpdateWebhookRequest) -> t.Webhook:
@@ -1077,9 +1079,9 @@ class AsyncCalls:
         self, webhook_id: str, *, status: Optional[Literal["PENDING", "DELIVERED", "DEAD"]] = None, order: Optional[Literal["asc",
         "desc"]] = None, page_size: Optional[int] = None, page_token: Optional[str] = None,
     ) -> t.WebhookDeliveryList:
-        """List a webhook's deliveries. Newest first, or oldest first with order=asc: all pending deliveries, the newest 500
-        delivered and the newest 500 dead ones. A page may be short: continue while there is a nextPageToken. Roles: viewer,
-        operator, dispatcher, admin."""
+        """List a webhook's deliveries. All pending deliveries, the newest 500 delivered and the newest 500 dead ones, newest first
+        unless order is asc. A page may be short: continue while there is a nextPageToken. Roles: viewer, operator, dispatcher,
+        admin."""
         return await self.call(lambda: self.client.list_deliveries(
             webhook_id, status=status, order=order, page_size=page_size, page_token=page_token,
         ))
@@ -1109,7 +1111,7 @@ class AsyncCalls:
         return await self.call(lambda: self.client.rotate_secret(webhook_id, body))
 
     async def test_webhook(self, webhook_id: str) -> t.WebhookDelivery:
-        """Send a test message to a webhook. Sends a message of type webhook.test. Its delivery shows the result. Roles: operator,
+        """Send a test message to a webhook. The message has the type webhook.test. Its delivery shows the result. Roles: operator,
         dispatcher, admin."""
         return await self.call(lambda: self.client.test_webhook(webhook_id))
 
@@ -1189,12 +1191,12 @@ class AsyncCalls:
     async def exchange(self, worker_id: str, body: Optional[t.ExchangeRequest] = None, *, token: str) -> t.ExchangeResponse:
         """Send a worker's heartbeat, results and claim in one request. One request for what a worker has: with seq its heartbeat,
         with progress and inventory; completed, results of attempts that were dispatched to it; and a claim of its queue. They
-        are processed in this order. The heartbeat is that of POST /v1/workers/{workerId}/heartbeat: if it is refused, nothing
-        else happens. Each completion has the result that POST /v1/tasks/{taskId}/completed would give it. A claim that is
-        refused is answered with claimError. With a claim that waits, the results of the completions wait too. It does not wait
-        longer than until the next heartbeat is due, and not at all if the heartbeat's answer has a drain, cancelTasks or
-        lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get the same results and tasks again.
-        A registration is answered with the capability exchange where the server has this. A body may have up to 4 MiB."""
+        are processed in this order. If the heartbeat is refused, nothing else happens. Each completion has the result that its
+        own request would have. A claim that is refused is answered with claimError. With a claim that waits, the results of the
+        completions wait too. It does not wait longer than until the next heartbeat is due, and not at all if the heartbeat's
+        answer has a drain, cancelTasks or lostTasks, or the body has more than 16 KiB. The same seq, completions and claimId get
+        the same results and tasks again. A registration is answered with the capability exchange where the server has this. A
+        body may have up to 4 MiB."""
         return await self.call(lambda: self.client.exchange(worker_id, body, token=token))
 
     async def worker_heartbeat(
