@@ -13,7 +13,8 @@ import (
 // errNoKey explains how to create a key: it is the first error that new users meet.
 var errNoKey = errors.New("there is no signing key, and without one no token can be made or checked. Make one and keep it:\n" +
 	`  export LUBDUB_SIGNING_KEYS="k1=$(openssl rand -base64 32)"` + "\n" +
-	"or put the same text into a file and name it with --signing-keys-file. ('lubdub dev' needs none.)")
+	"or put the same text into a file and name it with --signing-keys-file. All servers and commands of a deployment need the same one.\n" +
+	"'lubdub dev' makes its own, with which no other process can make tokens; for your own workers: lubdub serve --redis embedded")
 
 // keyring reads the signing keys from where the configuration specifies.
 func keyring(cfg *config.Loaded) (*token.Keyring, error) {

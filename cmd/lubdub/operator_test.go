@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -300,4 +301,12 @@ func TestDevKeepsAContext(t *testing.T) {
 	again := launch(t, d.environ, "dev", "--no-fleet", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
 	again.line("#   lubdub worker ls --context dev") // what an operator chose stays chosen
 	d.is(d.run("queue", "ls", "--context", "dev"), exit.OK, "No queue in default/default")
+	r.signal(syscall.SIGTERM)
+	r.wait()
+	d.is(d.run("queue", "ls", "--context", "dev"), exit.OK, "No queue in default/default") // the context is that of the other dev
+	again.signal(syscall.SIGTERM)
+	again.wait()
+	if left := d.run("context", "ls"); strings.Contains(left.out, "dev") || !strings.Contains(left.out, "prod") {
+		t.Errorf("contexts after dev has ended: %s", left.out)
+	}
 }

@@ -104,7 +104,7 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.run("worker", "resume", "ann", second.WorkerID), exit.NotFound, "that is the name of "+first.WorkerID)
 	d.is(d.run("worker", "offline", "--silent-for", "1h", "-y"), exit.OK, "No worker that is ONLINE or DRAINING matches silentFor:1h")
 	d.is(d.run("worker", "offline", first.WorkerID, "--reason", "gone"), exit.OK, "OFFLINE")
-	d.is(d.run("worker", "ls"), exit.OK, "OFFLINE are hidden; -a shows them.")
+	d.is(d.run("worker", "ls"), exit.OK, "hidden, since OFFLINE; -a shows all.")
 	d.is(d.run("worker", "ls", "-a"), exit.OK, first.WorkerID)
 	d.is(d.run("machine", "ls"), exit.OK, "hidden; -a shows")
 	d.is(d.run("machine", "drain", "host-ann", "--reason", "disk"), exit.OK, "0 workers of machine host-ann drain")

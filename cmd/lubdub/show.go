@@ -68,7 +68,9 @@ func (c *devCmd) perform(ctx context.Context, env *session.Env, screen *screen, 
 			return err
 		}
 		screen.print(text)
-		screen.print(keepContext(env, p, keys, !c.NoFleet))
+		message, remove := keepContext(env, p, keys, !c.NoFleet)
+		defer remove()
+		screen.print(message)
 	}
 	if c.NoFleet {
 		if c.For > 0 {

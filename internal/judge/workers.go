@@ -85,7 +85,7 @@ func (v *verdict) queues(all []v1.Queue) {
 	for _, q := range stuck[:min(queuesShown, len(stuck))] {
 		v.fail("queue", fmt.Sprintf("Queue %s: %s no online worker that can run %s.", q.Queue, have(unrunnable(&q), "task"),
 			itOrThem(unrunnable(&q))),
-			"start workers with those types, runtimes and labels: lubdub queue get "+q.Queue+" -o wide")
+			"start workers that can run them; their types, runtimes and labels: lubdub queue get "+q.Queue+" -o wide")
 	}
 	if more := len(stuck) - queuesShown; more > 0 {
 		v.fail("queue", fmt.Sprintf("%s more with tasks that no online worker can run.", count(more, "queue")), "lubdub queue ls")

@@ -135,7 +135,7 @@ func (s *Service) logRecovered(rec *Recovery, is recoveryDone) {
 		attrs = append(attrs, slog.Duration("took", is.since))
 	}
 	attrs = append(attrs, slog.String("by", rec.by))
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "worker is recovered", attrs...)
+	s.log.LogAttrs(context.Background(), slog.LevelInfo, "tasks of an ended worker are requeued", attrs...)
 }
 
 // RecoverNow recovers workers at once, for a caller that has just ended them. What fails is left to the sweepers.

@@ -137,8 +137,8 @@ func (d deadlines) tripContext(ctx context.Context, calls []*Call) (context.Cont
 func (d deadlines) TooLateError() *model.Error {
 	return &model.Error{
 		Code: model.Overloaded, RetryAfter: time.Second,
-		Message: "Redis answers too slowly for what waits for it on this replica, so this was not begun; " +
-			"wait as Retry-After says, then send it again",
+		Message: "Redis is too slow for the requests that wait on this replica, so this one was not started and has changed nothing; " +
+			"repeat it after the time in Retry-After",
 	}
 }
 

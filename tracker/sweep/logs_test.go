@@ -102,8 +102,9 @@ func TestTheEndOfARecoveryLeavesALine(t *testing.T) {
 		c.Advance(2 * time.Second)
 		c.MustSweep()
 		c.MustSweep()
-		if got := log.with("level=INFO", "worker is recovered", "tenantId=acme", "workspaceId=prod", "workerId="+c.IDs["w1"], "recovered=12",
-			"failed=5", "took=2", "by=swp_test"); len(got) != 1 || len(log.with("is recovered")) != 1 {
+		const message = "tasks of an ended worker are requeued"
+		if got := log.with("level=INFO", message, "tenantId=acme", "workspaceId=prod", "workerId="+c.IDs["w1"], "recovered=12",
+			"failed=5", "took=2", "by=swp_test"); len(got) != 1 || len(log.with(message)) != 1 {
 			t.Errorf("%q", log.with("recovered"))
 		}
 	})

@@ -184,10 +184,7 @@ func (c *Remove) Run(env *session.Env) error {
 		if _, ok := file.Contexts[name]; !ok {
 			return noContext(name, file)
 		}
-		delete(file.Contexts, name)
-		if file.Current == name {
-			file.Current = ""
-		}
+		file.Remove(name)
 	}
 	return file.Save()
 }

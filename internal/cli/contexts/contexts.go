@@ -123,6 +123,14 @@ func (f *File) Set(name string, c Context) error {
 	return nil
 }
 
+// Remove deletes a context. If it is the current one, none is current afterwards.
+func (f *File) Remove(name string) {
+	delete(f.Contexts, name)
+	if f.Current == name {
+		f.Current = ""
+	}
+}
+
 // Add stores a context created by a command. It becomes the current one if there is none, or if it replaces the current one.
 func Add(getenv func(string) string, name string, c Context) (current bool, err error) {
 	file, err := Open(getenv)

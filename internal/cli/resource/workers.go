@@ -22,7 +22,12 @@ var Workers = &Kind[v1.Worker]{
 		{Name: "QUEUE", Cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(w.Queue) }},
 		{Name: "MACHINE", Cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Text(w.MachineID) }},
 		{Name: "STATUS", Cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Word(w.Status) }},
-		{Name: "LIVENESS", Cell: func(w *v1.Worker, _ time.Time) output.Cell { return output.Word(w.Liveness) }},
+		{Name: "LIVENESS", Cell: func(w *v1.Worker, _ time.Time) output.Cell {
+			if w.Status == v1.Offline {
+				return output.Text("")
+			}
+			return output.Word(w.Liveness)
+		}},
 		{Name: "BEAT", Volatile: true, Cell: func(w *v1.Worker, _ time.Time) output.Cell { return Silence(w) }},
 		{Name: "HOLDS", Cell: func(w *v1.Worker, _ time.Time) output.Cell {
 			return output.Text(fmt.Sprintf("%d/%d", w.HeldCount, w.MaxConcurrent))

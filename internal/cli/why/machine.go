@@ -8,6 +8,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/internal/cli/resource"
 	"github.com/lubdub-io/lubdub/internal/cli/session"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
 // ExplainMachine explains a machine.
@@ -23,9 +24,8 @@ func ExplainMachine(ctx context.Context, s *session.Session, id string) (*Explan
 	if m.Flapping {
 		flaps = "; it is flapping"
 	}
-	a.addf("In the last 24 h, or since it was first seen, it was up %.1f %% of the time; its last worker timed out %s%s.",
-		m.UptimePct24h,
-		output.Count(m.StaleCount24h, "time"), flaps)
+	a.addf("In the last 24 h, or since it was first seen, it had a worker %.1f %% of the time; %s a timeout left it without one%s.",
+		m.UptimePct24h, output.Count(m.StaleCount24h, "time"), flaps)
 	if m.Drain != nil {
 		a.addf("It has been drained since %s%s: workers that register on it get no work until `lubdub machine resume %s`.",
 			timeAndAge(s, m.Drain.Since), because(m.Drain.Reason, nil), m.MachineID)
@@ -37,8 +37,12 @@ func ExplainMachine(ctx context.Context, s *session.Session, id string) (*Explan
 	a.parts["workers"] = p.List
 	a.addf("Its workers, longest silent first:")
 	for _, w := range p.Entries {
-		a.addf("  %s%s: %s, %s, last heartbeat %s, holds %d", w.Value.WorkerID, output.Parenthesized(w.Value.Name), w.Value.Status,
-			w.Value.Liveness, timeAndAge(s, w.Value.LastHeartbeatAt), w.Value.HeldCount)
+		state := string(w.Value.Status)
+		if w.Value.Status != v1.Offline {
+			state += ", " + string(w.Value.Liveness)
+		}
+		a.addf("  %s%s: %s, last heartbeat %s, holds %d", w.Value.WorkerID, output.Parenthesized(w.Value.Name), state,
+			timeAndAge(s, w.Value.LastHeartbeatAt), w.Value.HeldCount)
 	}
 	if p.Next != "" {
 		a.addf("  (the first 20; all: lubdub worker ls -a --machine %s)", m.MachineID)

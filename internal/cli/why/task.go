@@ -122,9 +122,12 @@ func (a *Explanation) addAttempt(s *session.Session, h *v1.HistoryEntry) {
 	if h.StartedAt.IsZero() {
 		a.addf("  It never reported that it had started.")
 	}
-	if e := h.Evidence; e != nil {
-		a.addEvidence(e)
-	} else {
+	switch {
+	case h.Evidence != nil:
+		a.addEvidence(h.Evidence)
+	case h.Reason != nil && *h.Reason == "TERMINATED":
+		a.addf("  A cancel without a grace period ended it, without its worker.")
+	default:
 		a.addf("  Its worker reported this outcome.")
 	}
 	if progress := progressText(h.LastProgress); progress != "" {

@@ -46,6 +46,10 @@ func TestWhyNamesTheNextCommand(t *testing.T) {
 		"a task that is out of retries": {ExplainTask, "t1", map[string]string{
 			"/v1/tasks/t1": `{"taskId":"t1","state":"FAILED","retriesExhausted":true}`},
 			[]string{"its retry policy is exhausted.", "Once the cause is fixed, `lubdub task retry t1` runs it again."}},
+		"an attempt that a cancel ended": {ExplainTask, "t1", map[string]string{
+			"/v1/tasks/t1": `{"taskId":"t1","state":"CANCELLED","reason":"TERMINATED","history":[{"attempt":1,"outcome":"CANCELLED",
+				"reason":"TERMINATED","evidence":null}]}`},
+			[]string{"A cancel without a grace period ended it, without its worker."}},
 		"a worker that may not be read": {ExplainTask, "t1", map[string]string{
 			"/v1/tasks/t1": `{"taskId":"t1","state":"RUNNING","workerId":"wkr_1"}`, "/v1/workers/wkr_1": "403"},
 			[]string{"This token's role may not read worker wkr_1; one with the role viewer may."}},

@@ -73,7 +73,7 @@ func noteHidden[T any](s *session.Session, k *resource.Kind[T], q url.Values) er
 	offline.Set("pageSize", "1")
 	hidden, err := k.ReadPage(s.Env.Context, s, offline)
 	if err == nil && hidden.Total != nil && *hidden.Total > 0 {
-		s.Note("%s that are OFFLINE are hidden; -a shows them.", output.Count(*hidden.Total, k.Noun))
+		s.Note("%s hidden, since OFFLINE; -a shows all.", output.Count(*hidden.Total, k.Noun))
 	}
 	return err
 }
