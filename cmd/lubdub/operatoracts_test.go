@@ -106,7 +106,7 @@ func TestOperatorActsOnWorkers(t *testing.T) {
 	d.is(d.run("worker", "offline", first.WorkerID, "--reason", "gone"), exit.OK, "OFFLINE")
 	d.is(d.run("worker", "ls"), exit.OK, "hidden, since OFFLINE; -a shows all.")
 	d.is(d.run("worker", "ls", "-a"), exit.OK, first.WorkerID)
-	d.is(d.run("machine", "ls"), exit.OK, "hidden; -a shows")
+	d.is(d.run("machine", "ls"), exit.OK, "1 machine hidden, since OFFLINE; -a shows all.")
 	d.is(d.run("machine", "drain", "host-ann", "--reason", "disk"), exit.OK, "0 workers of machine host-ann drain")
 	d.is(d.run("machine", "get", "host-ann", "-o", "wide"), exit.OK, "disk")
 	d.is(d.run("machine", "resume", "host-ann"), exit.OK, "host-ann")
