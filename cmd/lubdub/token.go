@@ -29,6 +29,8 @@ type tokenMake struct {
 	SigningKeysFile string `name:"signing-keys-file" type:"setting" placeholder:"FILE" help:"File with the server's signing keys."`
 }
 
+func (*tokenMake) Help() string { return "`lubdub token --role ROLE` is short for it." }
+
 // Run prints only the token, so that it can be assigned to a variable.
 func (c *tokenMake) Run(a *app, k *kong.Context) error {
 	wanted := token.Control{Role: token.Role(c.Role), Tenant: c.Tenant, Workspace: c.Workspace, Queue: c.Queue, Subject: c.Subject, TTL: c.TTL}
