@@ -19,7 +19,7 @@ type schema struct {
 	Properties map[string]schema `json:"properties"`
 }
 
-// name returns the name of the schema that a reference is to; "": it is none.
+// name returns the name of the schema to which a reference leads, or "" if this is not a reference.
 func (s schema) name() string { return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:] }
 
 func (s schema) isArray() bool {
