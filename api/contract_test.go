@@ -154,7 +154,7 @@ func TestContractWholeLife(t *testing.T) {
 		task := l.get(e.TaskID)
 		if task.State != v1.Running || *task.WorkerID != "worker-abc123" || string(task.ProgressPct) != "45" ||
 			string(task.Message) != `"Processing partition 5 of 10"` ||
-			*task.Liveness != v1.Fresh || !task.ReportedHeartbeatAt.Equal(time.Date(2025, 1, 15, 10, 5, 0, 0, time.UTC)) {
+			*task.Liveness != v1.LivenessFresh || !task.ReportedHeartbeatAt.Equal(time.Date(2025, 1, 15, 10, 5, 0, 0, time.UTC)) {
 			t.Errorf("got %+v", task)
 		}
 		first := l.call(e, "completed", seedSucceeded).want(200).contains(`{"acknowledged":true,"finalState":"SUCCEEDED"}`)

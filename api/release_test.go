@@ -19,7 +19,7 @@ func TestReleaseOfTheBrake(t *testing.T) {
 		}
 		l.pass(2100 * time.Millisecond)
 		l.sweep()
-		if task := l.get(tasks[0].TaskID); task.State != v1.Running || task.Liveness == nil || *task.Liveness != v1.Lost {
+		if task := l.get(tasks[0].TaskID); task.State != v1.Running || task.Liveness == nil || *task.Liveness != v1.LivenessLost {
 			t.Fatalf("%+v", task)
 		}
 		l.do("POST", "/v1/system:release", l.control(roleViewer), "").want(403)

@@ -167,7 +167,7 @@ func (s *server) opensWorker(w *workerState, token string) *reply {
 func (s *server) view(w *workerState) v1.Worker {
 	return v1.Worker{
 		WorkerID: w.id, TenantID: "default", WorkspaceID: "default", Queue: "default", MachineID: "m", Types: []string{"job"},
-		Runtimes: []string{}, Labels: map[string]string{}, Status: v1.Draining, Liveness: v1.Fresh, UnschedulableReasons: []string{},
+		Runtimes: []string{}, Labels: map[string]string{}, Status: v1.Draining, Liveness: v1.LivenessFresh, UnschedulableReasons: []string{},
 		RegisteredAt: now(), LastHeartbeatAt: now(), HeartbeatIntervalMs: s.Worker.IntervalMs, HeartbeatTimeoutMs: s.Worker.TimeoutMs,
 	}
 }

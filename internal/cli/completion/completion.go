@@ -140,7 +140,7 @@ func valuesOf(env *session.Env, ids IDLists, value *kong.Value, words []string) 
 	case "status":
 		return wordsOf(v1.WorkerStatuses)
 	case "liveness":
-		return wordsOf([]v1.Liveness{v1.Fresh, v1.Late, v1.Lost})
+		return wordsOf([]v1.Liveness{v1.LivenessFresh, v1.LivenessLate, v1.LivenessLost})
 	}
 	if value.Enum != "" {
 		return value.EnumSlice()

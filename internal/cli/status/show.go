@@ -66,7 +66,7 @@ func showSilent(s *session.Session, st *deployment.State) {
 	for _, e := range st.Silent {
 		w := e.Value
 		how := "late"
-		if w.Liveness == v1.Lost {
+		if w.Liveness == v1.LivenessLost {
 			how = "past the timeout"
 		}
 		fmt.Fprintf(s.W, "  %s: %s%s on %s: silent for %s (timeout %s), holds %s\n", s.Paint(output.Word(w.Liveness).Mood, how), w.WorkerID,

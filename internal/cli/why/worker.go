@@ -51,7 +51,7 @@ func (a *Explanation) addWorker(s *session.Session, w *v1.Worker) {
 	switch {
 	case w.Status == v1.Offline:
 		liveness = "" // always LOST
-	case w.Liveness == v1.Lost:
+	case w.Liveness == v1.LivenessLost:
 		liveness = ", silent past its timeout but not declared dead yet"
 	}
 	a.addf("Worker %s%s (queue %s, machine %s%s) is %s%s; it registered at %s.", w.WorkerID, output.Parenthesized(w.Name),
@@ -96,7 +96,7 @@ var delays = []string{"brake", "shard-time", "shards", "redis", "replicas"}
 
 // addDelay explains why a worker that is silent past its timeout is not declared dead yet.
 func (a *Explanation) addDelay(ctx context.Context, s *session.Session, w *v1.Worker) error {
-	if w.Status == v1.Offline || w.Liveness != v1.Lost {
+	if w.Status == v1.Offline || w.Liveness != v1.LivenessLost {
 		return nil
 	}
 	_, system, _, err := deployment.ReadSystem(ctx, s)

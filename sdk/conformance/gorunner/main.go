@@ -131,7 +131,7 @@ func (r *runner) run(closing <-chan struct{}) (unfinished []string, err error) {
 		opts = append(opts, client.Transport(r.faults))
 	}
 	if r.Lease == "strict" {
-		opts = append(opts, client.WithLease(client.Strict))
+		opts = append(opts, client.DefaultLease(client.Strict))
 	}
 	if r.client, err = client.New(strings.Join(r.URLs, ","), opts...); err != nil {
 		return unfinished, err

@@ -100,7 +100,7 @@ func (c *Client) Close() {
 // Metrics returns the argument of Measure, with a function in each field.
 func (c *Client) Metrics() Metrics { return c.set.metrics }
 
-// Lease returns the argument of WithLease.
+// Lease returns the argument of DefaultLease.
 func (c *Client) Lease() Lease { return c.set.lease }
 
 func tokenOfEnvironment() tokenSource {

@@ -27,7 +27,7 @@ func TestAContextLooksAtItsLease(t *testing.T) {
 	for _, lease := range []client.Lease{client.Patient, client.Strict} {
 		machine := &sleeper{Clock: clock.Real}
 		server := workertest.New(t, workertest.MachineTime())
-		c := newClient(t, server.URL(), append(server.Options(), beats.Client.WithClock(machine).(client.Option), client.WithLease(lease))...)
+		c := newClient(t, server.URL(), append(server.Options(), beats.Client.WithClock(machine).(client.Option), client.DefaultLease(lease))...)
 		s := &site{t, server, c}
 		_, err, _ := s.push()
 		_, done, _ := s.push()

@@ -194,8 +194,13 @@ func TraceContext(f func(context.Context) string) Option {
 	}
 }
 
-// WithLease sets what happens to tracked work while no server answers; by default Patient.
-func WithLease(l Lease) Option {
+// WithLease is DefaultLease.
+//
+// Deprecated: use DefaultLease. The next release removes WithLease.
+func WithLease(l Lease) Option { return DefaultLease(l) }
+
+// DefaultLease sets what happens to tracked work while no server answers: Patient unless it is called. LeaseOf sets it for one attempt.
+func DefaultLease(l Lease) Option {
 	return func(s *settings) error {
 		if l > Strict {
 			return fmt.Errorf("lubdub: unknown lease %d; use Patient or Strict", l)

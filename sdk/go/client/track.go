@@ -14,7 +14,7 @@ import (
 // TrackOption configures how one attempt is tracked.
 type TrackOption func(*Attempt)
 
-// LeaseOf sets the lease of this attempt; WithLease sets it for all.
+// LeaseOf sets the lease of this attempt; DefaultLease sets that of all others.
 func LeaseOf(l Lease) TrackOption { return func(a *Attempt) { a.lease = l } }
 
 // OnEnd calls f, in a separate goroutine, when the context of the attempt ends for another reason than its completion.

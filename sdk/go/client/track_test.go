@@ -175,7 +175,7 @@ func TestAServerThatHangsHoldsUpNoLease(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		hangs := make(chan struct{})
 		s := workertest.New(t, workertest.MachineTime())
-		c := newClient(t, s.URL(), append(s.Options(), client.WithLease(client.Strict),
+		c := newClient(t, s.URL(), append(s.Options(), client.DefaultLease(client.Strict),
 			client.Transport(carrier(func(r *http.Request) (*http.Response, error) {
 				select {
 				case <-hangs:
@@ -203,7 +203,7 @@ func TestAServerThatHangsHoldsUpNoLease(t *testing.T) {
 // After a machine has slept, strict work is stopped before it does anything else.
 func TestSleepEndsStrictLeases(t *testing.T) {
 	s := workertest.New(t)
-	c := newClient(t, s.URL(), append(s.Options(), client.WithLease(client.Strict))...)
+	c := newClient(t, s.URL(), append(s.Options(), client.DefaultLease(client.Strict))...)
 	e := s.Push(task())
 	ctx, a, err := c.Track(t.Context(), e)
 	if err != nil {

@@ -228,9 +228,18 @@ func given(field json.RawMessage) bool { return len(field) > 0 && string(field) 
 type Liveness string
 
 const (
-	Fresh Liveness = "FRESH"
-	Late  Liveness = "LATE" // older than 1.5 × the interval
-	Lost  Liveness = "LOST" // older than the timeout, or no heartbeat on record
+	LivenessFresh Liveness = "FRESH"
+	LivenessLate  Liveness = "LATE" // older than 1.5 × the interval
+	LivenessLost  Liveness = "LOST" // older than the timeout, or no heartbeat on record
+)
+
+// Former names of LivenessFresh, LivenessLate and LivenessLost.
+//
+// Deprecated: the next release removes them.
+const (
+	Fresh = LivenessFresh
+	Late  = LivenessLate
+	Lost  = LivenessLost
 )
 
 // Task is the full view of one task.

@@ -113,7 +113,7 @@ func TestNothingIsSentAfterRun(t *testing.T) {
 func TestAHandlersContextLooksAtItsLease(t *testing.T) {
 	machine := &sleeper{Clock: clock.Real}
 	server := workertest.New(t, workertest.MachineTime())
-	opts := append(server.Options(), beats.Client.WithClock(machine).(client.Option), client.WithLease(client.Strict))
+	opts := append(server.Options(), beats.Client.WithClock(machine).(client.Option), client.DefaultLease(client.Strict))
 	c, err := client.New(server.URL(), opts...)
 	if err != nil {
 		t.Fatal(err)

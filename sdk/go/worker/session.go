@@ -150,41 +150,46 @@ func (w *Worker) fail(err error) {
 	w.waiters.wake()
 }
 
-// HeldOffline is the error of a worker that an operator took offline, or whose machine: it must not register until that is undone.
-type HeldOffline struct {
+// ForcedOffline is the error of a worker that an operator took offline, or whose machine: it must not register until that is undone.
+type ForcedOffline struct {
 	// Remedy is the command that undoes it.
 	Remedy string
 	// Err is the server's refusal.
 	Err error
 }
 
+// HeldOffline is ForcedOffline.
+//
+// Deprecated: use ForcedOffline. The next release removes HeldOffline.
+type HeldOffline = ForcedOffline
+
 // Error includes the remedy.
-func (h *HeldOffline) Error() string {
+func (h *ForcedOffline) Error() string {
 	return fmt.Sprintf("worker: an operator has taken this worker offline; run `%s` before it is started again: %v", h.Remedy, h.Err)
 }
 
 // Unwrap returns the refusal.
-func (h *HeldOffline) Unwrap() error { return h.Err }
+func (h *ForcedOffline) Unwrap() error { return h.Err }
 
 const forcedOffline = "FORCED_OFFLINE"
 
-// heldOffline returns a HeldOffline if the refusal means that an operator has taken the worker offline, else nil.
-func heldOffline(id string, err error) error {
+// refusalOf returns a ForcedOffline if the refusal means that an operator has taken the worker offline, else nil.
+func refusalOf(id string, err error) error {
 	var e *client.Error
 	switch {
 	case !errors.As(err, &e):
 		return nil
 	case e.Code == client.ErrWorkerHeld:
-		return &HeldOffline{cmp.Or(e.Details.Remedy, "lubdub worker resume "+cmp.Or(e.Details.WorkerID, id)), err}
+		return &ForcedOffline{cmp.Or(e.Details.Remedy, "lubdub worker resume "+cmp.Or(e.Details.WorkerID, id)), err}
 	case e.Code == client.ErrWorkerOffline && e.Details.Reason == forcedOffline:
-		return &HeldOffline{"lubdub worker resume " + id, err}
+		return &ForcedOffline{"lubdub worker resume " + id, err}
 	}
 	return nil
 }
 
 // endHeld ends the worker if a refusal means that an operator has taken it offline: its tasks are lost, and it sends nothing more.
 func (w *Worker) endHeld(s *session, err error) bool {
-	refused := heldOffline(s.id, err)
+	refused := refusalOf(s.id, err)
 	if refused == nil {
 		return false
 	}

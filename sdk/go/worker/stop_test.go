@@ -297,7 +297,7 @@ func TestForcedOfflineEndsTheWorker(t *testing.T) {
 		s.server.ForceOffline(id)
 		err := <-s.ended
 		ended := time.Now()
-		var held *worker.HeldOffline
+		var held *worker.ForcedOffline
 		if !errors.As(err, &held) || held.Remedy != "lubdub worker resume "+id || errors.As(err, new(*worker.Unfinished)) {
 			t.Error(err)
 		}
@@ -383,7 +383,7 @@ func TestAHeldWorkerRegistersNoMore(t *testing.T) {
 			}
 			return http.StatusNotFound, v1.Error{Error: v1.CodeWorkerNotFound}, true
 		})
-		var held *worker.HeldOffline
+		var held *worker.ForcedOffline
 		if err := <-s.ended; !errors.As(err, &held) {
 			t.Error(err)
 		}

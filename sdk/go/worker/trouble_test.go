@@ -92,7 +92,7 @@ func TestLeasesOfWhatIsHeld(t *testing.T) {
 	for _, lease := range []client.Lease{client.Patient, client.Strict} {
 		inBubble(t, func(t *testing.T) {
 			server := workertest.New(t, workertest.MachineTime())
-			c, err := client.New(server.URL(), append(server.Options(), client.WithLease(lease))...)
+			c, err := client.New(server.URL(), append(server.Options(), client.DefaultLease(lease))...)
 			if err != nil {
 				t.Fatal(err)
 			}

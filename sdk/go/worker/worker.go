@@ -215,7 +215,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		if w.stopping.Err() != nil {
 			return nil // before it began
 		}
-		if refused := heldOffline("", err); refused != nil {
+		if refused := refusalOf("", err); refused != nil {
 			return refused
 		}
 		return err

@@ -29,10 +29,10 @@ type Worker struct {
 
 type fakeWorker struct {
 	Worker
-	heldOffline bool
-	lastBeat    time.Time
-	seq         int64
-	missed      map[*task]bool // omitted by its last inventory
+	forcedOffline bool
+	lastBeat      time.Time
+	seq           int64
+	missed        map[*task]bool // omitted by its last inventory
 }
 
 // Workers returns all workers that have registered, in order.
@@ -74,7 +74,7 @@ func (s *Server) ForceOffline(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.workers[workerID]
-	w.heldOffline = true
+	w.forcedOffline = true
 	s.offline(w, "FORCED_OFFLINE")
 }
 
@@ -82,7 +82,7 @@ func (s *Server) ForceOffline(workerID string) {
 func (s *Server) Resume(workerID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.workers[workerID].heldOffline = false
+	s.workers[workerID].forcedOffline = false
 }
 
 // DrainMachine drains the machine of all workers, or resumes it: workers that register while it is drained must wait.
@@ -135,7 +135,7 @@ func (s *Server) register(token string, body []byte) (any, *refuse) {
 		}
 	}
 	for _, other := range s.workers {
-		if is := &other.Request; w == nil && other.heldOffline && is.Queue == r.Queue && is.MachineID == r.MachineID && is.Name == r.Name {
+		if is := &other.Request; w == nil && other.forcedOffline && is.Queue == r.Queue && is.MachineID == r.MachineID && is.Name == r.Name {
 			bad := refusal(http.StatusConflict, v1.CodeWorkerHeld, "an operator has taken it offline")
 			bad.WorkerID, bad.Remedy = other.WorkerID, "lubdub worker resume "+other.WorkerID
 			return nil, bad

@@ -8,7 +8,7 @@ import time
 from typing import Any, Dict, List, Optional
 
 import lubdub
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 
 class Runner:
@@ -133,7 +133,7 @@ class Runner:
             worker.handle(type, self.handle)
         return worker
 
-    def handle(self, task: Attempt) -> Any:
+    def handle(self, task: Task) -> Any:
         """The handler of all types."""
         names: Dict[str, Any] = {"task": task.task_id, "attempt": task.attempt}
         state = State()
@@ -164,7 +164,7 @@ class Runner:
                 state.over = True
             self.emit("returned", **names)
 
-    def do(self, task: Attempt, steps: List[Dict[str, Any]], state: "State", names: Dict[str, Any]) -> Any:
+    def do(self, task: Task, steps: List[Dict[str, Any]], state: "State", names: Dict[str, Any]) -> Any:
         """Runs steps until one ends the handler."""
         for step in steps:
             ((name, value),) = step.items()
@@ -212,7 +212,7 @@ class Runner:
                 raise AssertionError(f"there is no step {name!r}")
         return None
 
-    def work_in_steps(self, task: Attempt, seconds: float, names: Dict[str, Any]) -> None:
+    def work_in_steps(self, task: Task, seconds: float, names: Dict[str, Any]) -> None:
         """Works in short pieces, and before each checks whether it may continue; reports the first and the last one."""
         noted: List[int] = []
         end = time.monotonic() + seconds
@@ -252,7 +252,7 @@ class Runner:
             attempt.abandon()
         self.emit("settled", **result, **names)
 
-    def settle(self, attempt: Attempt, output: Any, failure: Optional[Exception]) -> Dict[str, Any]:
+    def settle(self, attempt: Task, output: Any, failure: Optional[Exception]) -> Dict[str, Any]:
         """Completes the attempt; returns the fields of the settled line."""
         wrong: Optional[str] = None
         if failure is None:

@@ -13,7 +13,7 @@ worker = lubdub.Worker("default", concurrency=10, task_timeout=60)
 
 
 @worker.handler("send_email")
-def send_email(task: lubdub.Attempt) -> Dict[str, Any]:
+def send_email(task: lubdub.Task) -> Dict[str, Any]:
     """The return value is the task's output; an exception is its failure."""
     address = task.payload.get("to")
     if not address:
@@ -25,7 +25,7 @@ def send_email(task: lubdub.Attempt) -> Dict[str, Any]:
 
 
 @worker.handler("count")
-async def count(task: lubdub.Attempt) -> int:
+async def count(task: lubdub.Task) -> int:
     """Coroutines run on one event loop, and are cancelled when their work must end."""
     return int(task.payload) + 1
 

@@ -7,10 +7,10 @@ import time
 from typing import Any
 
 import lubdub
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 
-def begun(task: Attempt) -> None:
+def begun(task: Task) -> None:
     """Prints the task's id."""
     print(task.task_id, flush=True)
 
@@ -39,7 +39,7 @@ def main() -> None:
     worker = lubdub.Worker(what, isolated=what in ("gil", "stopped-isolated"), concurrency=4, soft_stop=1, hard_stop=2)
 
     @worker.handler("t")
-    def handle(task: Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+    def handle(task: Task) -> Any:  # pyright: ignore[reportUnusedFunction]
         begun(task)
         if what == "spin":
             spin(seconds)

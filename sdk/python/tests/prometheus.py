@@ -14,7 +14,7 @@ except ImportError as error:
     ) from error
 
 import lubdub
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.prometheus import PrometheusMetrics
 
 from .helpers import HERE
@@ -54,7 +54,7 @@ class Prometheus(WorkerCase):
         return " ".join(re.findall(rf"lubdub_worker_{name}_bucket{{.*?le=(.*?)[,}}]", "\n".join(samples)))
 
     def test_what_a_worker_does_is_in_the_exposition_text(self) -> None:
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             if task.payload == "fails":
                 raise ValueError("no")
             if task.attempt == 1:
@@ -122,10 +122,10 @@ class Prometheus(WorkerCase):
         made: List[str] = []
         traces = [f"00-{number:032x}-00f067aa0ba902b7-01" for number in (1, 2)]
 
-        def thread(task: Attempt) -> None:
+        def thread(task: Task) -> None:
             made.append(client.enqueue("other", "x")["taskId"])
 
-        async def coroutine(task: Attempt) -> None:
+        async def coroutine(task: Task) -> None:
             thread(task)
 
         for type, handler, trace in zip(("t", "a"), (thread, coroutine), traces):

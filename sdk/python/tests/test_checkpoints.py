@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 import lubdub
 from lubdub._clock import Event
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import Request
 
 from .test_track import Tracked
@@ -27,7 +27,7 @@ class Checkpoints(Tracked):
         self.server.until("a beat", lambda: len(self.beats()) > before)
         return reported(self.items()[-1])
 
-    def next_attempt(self, attempt: Attempt) -> Attempt:
+    def next_attempt(self, attempt: Task) -> Task:
         return self.server.client().track(self.server.supersede(attempt.task_id)).start()
 
     def test_the_next_attempts_have_it_whichever_set_it(self) -> None:
@@ -148,7 +148,7 @@ class Checkpoints(Tracked):
         self.assertRaises(lubdub.Superseded, other.checkpoint, 1)
 
     def test_an_unsent_one_comes_before_the_completion_whatever_that_is(self) -> None:
-        ends: List[Callable[[Attempt], Any]] = [
+        ends: List[Callable[[Task], Any]] = [
             lambda task: task.done(),
             lambda task: task.fail("broken"),
             lambda task: task.stopped(),
@@ -209,7 +209,7 @@ class Checkpoints(Tracked):
 
 class Workers(WorkerCase):
     def test_a_snoozed_task_continues_at_its_checkpoint(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             frame = task.last_checkpoint or 0
             if frame == 2:
                 return frame
@@ -230,7 +230,7 @@ class Workers(WorkerCase):
         self.assertEqual(self.done(self.server.enqueue("t")).details, 7)
 
     def test_it_moves_the_watchdog(self) -> None:
-        def handler(task: Attempt) -> str:
+        def handler(task: Task) -> str:
             for frame in range(5):
                 task.wait(40)
                 task.checkpoint(frame)
@@ -245,7 +245,7 @@ class Workers(WorkerCase):
         proceed = threading.Event()
         self.addCleanup(proceed.set)
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             try:
                 task.wait(1000)
             except lubdub.Stopping:
@@ -281,7 +281,7 @@ class Workers(WorkerCase):
         proceed = threading.Event()
         self.addCleanup(proceed.set)
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             try:
                 task.wait(1000)
             except lubdub.Stopping:
@@ -326,7 +326,7 @@ class Workers(WorkerCase):
                 return None
             return 503, {"error": "store_unavailable"}
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             if task.payload == "runs":
                 try:
                     task.wait(1000)
@@ -369,7 +369,7 @@ class Workers(WorkerCase):
             (409, {"error": "task_already_terminal", "state": "FAILED"}) if b"details" in r.body else None
         )
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             try:
                 task.wait(1000)
             finally:

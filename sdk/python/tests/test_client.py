@@ -19,6 +19,14 @@ def ok(_: ReceivedRequest) -> Answer:
     return 200, {"tasks": [], "totalCount": 0}, {}
 
 
+class Names(TestCase):
+    def test_former_names_still_work(self) -> None:
+        with self.assertWarnsRegex(DeprecationWarning, "lubdub.Task"):
+            self.assertIs(lubdub.Attempt, lubdub.Task)
+        with self.assertRaises(AttributeError):
+            getattr(lubdub, "Attempts")
+
+
 class Calls(TestCase):
     def test_what_each_request_includes(self) -> None:
         web = self.web(ok)

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 import lubdub
 from lubdub._clock import Event
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 from .workers import WorkerCase
 
@@ -24,7 +24,7 @@ class EndedCase(WorkerCase):
         self.noted = Noted()
         self.addCleanup(self.quiet)
 
-    def begin(self, handler: Optional[Callable[[Attempt], Any]] = None, **options: Any) -> lubdub.Worker:
+    def begin(self, handler: Optional[Callable[[Task], Any]] = None, **options: Any) -> lubdub.Worker:
         return self.start(handler, client={"metrics": self.noted, **options.pop("client", {})}, **options)
 
     def running(self, task: str) -> None:
@@ -73,7 +73,7 @@ class Running(WorkerCase):
                 if count == 0:
                     idle.set()
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             gates[int(task.payload)].wait(30)
 
         worker = self.start(handler, client={"metrics": Slow()})
@@ -88,7 +88,7 @@ class Running(WorkerCase):
 
 class Outcomes(EndedCase):
     def test_the_outcomes_of_completions(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             if task.payload in ("retried", "failed"):
                 raise ValueError(task.payload)
             if task.payload == "snoozed" and task.attempt == 1:
@@ -139,7 +139,7 @@ class Outcomes(EndedCase):
         self.assertEqual(self.one().type, "")
 
     def test_one_that_was_cancelled_before_its_handler_ran(self) -> None:
-        calls: List[Attempt] = []
+        calls: List[Task] = []
         self.server.intercept = lambda r: (
             (200, {"shouldCancel": True, "cancelReason": "enough"}) if r.path.endswith("/started") else None
         )
@@ -223,7 +223,7 @@ class Lost(EndedCase):
         self.assertEqual(self.outcome(), "LOST")
 
     def test_one_that_the_heartbeat_process_completed_is_not(self) -> None:
-        found: List[Attempt] = []
+        found: List[Task] = []
         self.server.enqueue("t")
         self.begin(lambda task: (found.append(task), task.wait(1000)))
         self.server.until("it runs", lambda: found)
@@ -324,7 +324,7 @@ class Times(EndedCase):
     def test_the_first_heartbeat(self) -> None:
         began: List[float] = []
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             began.append(self.server.clock.now())
             task.wait(50)
 

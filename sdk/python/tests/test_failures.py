@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 import lubdub
 from lubdub import errors
 from lubdub._clock import Event
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.failures import task_error
 
 from .helpers import TestCase
@@ -79,7 +79,7 @@ class Handlers(WorkerCase):
     def ended_with(self, error: BaseException) -> Any:
         """The completed task whose handler raised this error."""
 
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             raise error
 
         self.start(handler)
@@ -88,7 +88,7 @@ class Handlers(WorkerCase):
     def test_a_snoozed_task_is_claimed_again_after_the_delay_and_counts_as_nothing(self) -> None:
         times: List[float] = []
 
-        async def handler(task: Attempt) -> Any:
+        async def handler(task: Task) -> Any:
             times.append(self.server.clock.now())
             if task.attempt == 1:
                 task.progress(40, "waiting")
@@ -109,7 +109,7 @@ class Handlers(WorkerCase):
         self.assertEqual(lines, ["DEBUG:lubdub.worker:task a/1 has ended: SNOOZED"])
 
     def test_a_snooze_after_the_time_limit_is_no_failure(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             if task.attempt == 1:
                 try:
                     task.wait(100)
@@ -121,7 +121,7 @@ class Handlers(WorkerCase):
         self.assertEqual([one["outcome"] for one in task.completions], ["SNOOZED", "SUCCEEDED"])
 
     def test_a_snooze_while_a_cancel_is_pending(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             self.server.cancel(task.task_id, "enough")
             raise lubdub.Snooze(5)
 
@@ -145,7 +145,7 @@ class Handlers(WorkerCase):
     def test_after_a_requested_cancel_the_reason_is_that_of_the_request(self) -> None:
         causes: List[Any] = []
 
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             self.server.cancel(task.task_id, "enough")
             try:
                 task.wait(100)
@@ -163,7 +163,7 @@ class Handlers(WorkerCase):
 
 
 class Tracked(WorkerCase):
-    def begin(self, task_id: str) -> Attempt:
+    def begin(self, task_id: str) -> Task:
         return self.server.client().track(self.server.supersede(task_id)).start()
 
     def test_fail_snoozes_and_a_repeat_gets_the_same_answer(self) -> None:

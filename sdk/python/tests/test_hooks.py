@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, List
 
 import lubdub
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 from .workers import WorkerCase
 
@@ -28,7 +28,7 @@ class Hooks(WorkerCase):
     def test_they_run_once_before_the_registration_and_after_the_end(self) -> None:
         loops: List[Any] = []
 
-        async def handler(task: Attempt) -> None:
+        async def handler(task: Task) -> None:
             loops.append(asyncio.get_running_loop())
             self.order.append("handler")
 
@@ -153,7 +153,7 @@ class Hooks(WorkerCase):
         self.assertEqual(self.order, ["shutdown after workers"])
 
     def test_handlers_that_still_run_after_the_hard_stop_get_a_moment(self) -> None:
-        async def handler(task: Attempt) -> None:
+        async def handler(task: Task) -> None:
             try:
                 self.order.append("begun")
                 await asyncio.Event().wait()

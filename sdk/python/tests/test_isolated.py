@@ -17,7 +17,7 @@ from lubdub._beats import Batch, BeatEntry, Listener
 from lubdub._entries import Report
 from lubdub._isolated import IsolatedBatch
 from lubdub._pipe import Outbox
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 from .helpers import HERE, Answer, ReceivedRequest, TestCase, WebServer
 
@@ -200,7 +200,7 @@ class Children(TestCase):
             worker = lubdub.Worker("q", client=client, isolated=True, soft_stop=0.1, hard_stop=20)
 
             @worker.handler("t")
-            def handle(task: Attempt) -> None:  # pyright: ignore[reportUnusedFunction]
+            def handle(task: Task) -> None:  # pyright: ignore[reportUnusedFunction]
                 worker.close()
                 try:
                     task.wait(60)

@@ -8,7 +8,7 @@ from typing import Any, List
 
 import lubdub
 from lubdub._beats import CALM
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 from .workers import WorkerCase
 
@@ -62,7 +62,7 @@ class Where(Log):
 
 class Failures(Log):
     def test_a_failed_handler_is_logged_once_with_the_result_for_its_task(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             if task.payload == "error":
                 raise ValueError("the disk is full")
             if task.payload == "failure":
@@ -103,7 +103,7 @@ class Failures(Log):
         self.assertEqual(self.stderr.getvalue().count("Traceback"), 1)  # of the unexpected error
 
     def test_so_is_the_work_of_a_client(self) -> None:
-        def work(task: Attempt) -> None:
+        def work(task: Task) -> None:
             raise ValueError("no")
 
         client = self.server.client()
@@ -114,7 +114,7 @@ class Failures(Log):
 
 class Attempts(Log):
     def test_a_further_attempt_and_its_loss_are_one_line_each(self) -> None:
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             if task.attempt == 1:
                 raise lubdub.Snooze(1)
             task.wait(1000)

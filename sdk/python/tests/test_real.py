@@ -284,7 +284,7 @@ class Work(Real):
         worker = lubdub.Worker("scheduled", client=self.client)
 
         @worker.handler("t")
-        def handle(task: lubdub.Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+        def handle(task: lubdub.Task) -> Any:  # pyright: ignore[reportUnusedFunction]
             if task.attempt == 1:
                 raise lubdub.Snooze(0.2)
             if task.attempt == 2:

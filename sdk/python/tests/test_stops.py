@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional
 import lubdub
 from lubdub._clock import Event
 from lubdub._http import Response
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import Server
 
 from .helpers import TestCase
@@ -54,7 +54,7 @@ class Run:
         self.begun_late: List[str] = []
         self.server.tap = lambda at: self.act() if at == moment else None
 
-    def handle(self, task: Attempt) -> Any:
+    def handle(self, task: Task) -> Any:
         if self.ended:
             self.begun_late.append(task.task_id)
         if task.payload == "fails":

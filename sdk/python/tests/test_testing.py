@@ -11,7 +11,7 @@ from unittest import mock
 
 import lubdub
 from lubdub import testing
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import HandClock, Server
 
 from .coroutines import threads
@@ -27,7 +27,7 @@ class Threads(TestCase):
         self.addCleanup(self.server.__exit__)
         self.worker = lubdub.Worker("default", client=self.server.client())
 
-    def start(self, handler: Callable[[Attempt], Any], wait: bool = True) -> threading.Thread:
+    def start(self, handler: Callable[[Task], Any], wait: bool = True) -> threading.Thread:
         self.worker.handle("t", handler)
         thread = threading.Thread(target=self.worker.run)
         thread.start()
@@ -75,14 +75,14 @@ class Threads(TestCase):
         self.server.until("it ends", lambda: not thread.is_alive())
 
     def test_handlers_that_really_work_are_waited_for(self) -> None:
-        def function(task: Attempt) -> float:
+        def function(task: Task) -> float:
             end = time.monotonic() + 0.1
             while time.monotonic() < end:
                 pass
             time.sleep(0.1)
             return self.server.clock.now()
 
-        async def coroutine(task: Attempt) -> float:
+        async def coroutine(task: Task) -> float:
             await asyncio.sleep(0.1)
             return self.server.clock.now()
 
@@ -97,7 +97,7 @@ class Threads(TestCase):
     def test_a_retry_after_its_delay(self) -> None:
         attempts: List[Any] = []
 
-        def handler(task: Attempt) -> str:
+        def handler(task: Task) -> str:
             attempts.append((task.attempt, self.server.clock.now() - began, task.last_checkpoint))
             task.checkpoint(task.attempt)
             if task.attempt == 1:
@@ -120,7 +120,7 @@ class Threads(TestCase):
         self.assertEqual(attempts, [(1, 0, None), (2, 1, 1), (3, 61, 2)])
 
     def test_the_retry_policy(self) -> None:
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             at.append(self.server.clock.now())
             raise lubdub.Failure("no", task.payload)
 
@@ -146,7 +146,7 @@ class Threads(TestCase):
         self.assertEqual((task.state, task.output), ("SUCCEEDED", began + 90))
 
     def test_a_lost_worker(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             if task.attempt == 1:
                 task.wait(1000)
             return self.server.clock.now() - cut
@@ -241,7 +241,7 @@ class Threads(TestCase):
 
 class OneHandler(TestCase):
     def test_the_output_and_what_was_recorded(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             task.progress(50, "half")
             task.checkpoint({"row": 3})
             task.progress(75)
@@ -261,7 +261,7 @@ class OneHandler(TestCase):
     def test_coroutines(self) -> None:
         name: "contextvars.ContextVar[str]" = contextvars.ContextVar("name", default="")
 
-        async def handler(task: Attempt) -> str:
+        async def handler(task: Task) -> str:
             await asyncio.sleep(0)
             task.checkpoint(1)
             return name.get()
@@ -269,7 +269,7 @@ class OneHandler(TestCase):
         async def main() -> str:
             return testing.run(handler)  # a loop is running
 
-        async def cancelled(task: Attempt) -> None:
+        async def cancelled(task: Task) -> None:
             raise asyncio.CancelledError
 
         name.set("x")
@@ -296,7 +296,7 @@ class OneHandler(TestCase):
 
         found: List[Any] = []
 
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             found.append((task.last_checkpoint, task.envelope.get("queue")))
             return {1: Sum((2, 3))}
 
@@ -304,7 +304,7 @@ class OneHandler(TestCase):
             self.assertEqual(testing.run(target, type="t", last_checkpoint=(4, 5)), {"1": {"parts": [2, 3]}})
             self.assertEqual(found.pop(), ([4, 5], queue))
 
-    def worker_of(self, handler: Callable[[Attempt], Any]) -> lubdub.Worker:
+    def worker_of(self, handler: Callable[[Task], Any]) -> lubdub.Worker:
         worker = lubdub.Worker("q", client=lubdub.Client("http://127.0.0.1:1"))
         worker.handle("t", handler)
         return worker
@@ -314,7 +314,7 @@ class OneHandler(TestCase):
 
         for error in (ValueError("x"), lubdub.Snooze(5), lubdub.RetryAfter(5, "busy"), lubdub.Cancelled("enough")):
 
-            def handler(task: Attempt, error: Exception = error) -> None:
+            def handler(task: Task, error: Exception = error) -> None:
                 task.progress(10)
                 raise error
 
@@ -331,7 +331,7 @@ class OneHandler(TestCase):
             testing.run(lambda task: task.wait())
 
     def test_a_handler_that_completes_its_task(self) -> None:
-        def failing(task: Attempt) -> Optional[str]:
+        def failing(task: Task) -> Optional[str]:
             task.fail("no")
             return "x"
 

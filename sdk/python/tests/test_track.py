@@ -6,7 +6,7 @@ import threading
 from typing import Any, Dict, Iterator, List
 
 import lubdub
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import Request, Server
 
 from .helpers import TestCase
@@ -37,7 +37,7 @@ class Tracked(TestCase):
         self.server = Server()
         self.addCleanup(self.server.__exit__)
 
-    def begin(self, **fields: Any) -> Attempt:
+    def begin(self, **fields: Any) -> Task:
         options = fields.pop("options", {})
         return self.server.client(**options).track(self.server.dispatch(**fields)).start()
 
@@ -141,7 +141,7 @@ class Beats(Tracked):
 
 
 class Ends(Tracked):
-    def end_of(self, attempt: Attempt) -> BaseException:
+    def end_of(self, attempt: Task) -> BaseException:
         self.server.until("the end", lambda: attempt.cause)
         assert attempt.cause is not None
         return attempt.cause

@@ -14,7 +14,7 @@ from lubdub._http import Response, Transport
 from lubdub._endpoints import Endpoints, Token
 from lubdub._entries import Report
 from lubdub._workerbeats import Session, WorkerBeats
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 from .helpers import TestCase
 from .workers import WorkerCase
@@ -67,7 +67,7 @@ class Days(WorkerCase):
         ids = [self.server.enqueue("t", number) for number in range(20)]
         most: List[int] = []
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             most.append(worker.active_count)
             task.wait(5 + task.payload)
 
@@ -82,13 +82,13 @@ class Days(WorkerCase):
         loops: List[Any] = []
 
         @worker.handler("t")
-        async def handle(task: Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+        async def handle(task: Task) -> Any:  # pyright: ignore[reportUnusedFunction]
             loops.append(asyncio.get_running_loop())
             await asyncio.sleep(0.001)
             return task.payload * 2
 
         @worker.handler("forever")
-        async def forever(task: Attempt) -> Any:  # pyright: ignore[reportUnusedFunction]
+        async def forever(task: Task) -> Any:  # pyright: ignore[reportUnusedFunction]
             self.server.cancel(task.task_id, "enough")
             await asyncio.sleep(3600)
 
@@ -113,7 +113,7 @@ class Days(WorkerCase):
         self.assertEqual(calls, ["outer", "inner", "handler"])
 
     def test_a_failure_does_not_affect_other_tasks(self) -> None:
-        def handler(task: Attempt) -> Any:
+        def handler(task: Task) -> Any:
             if task.payload == "exit":
                 raise SystemExit(3)
             if task.payload == "big":

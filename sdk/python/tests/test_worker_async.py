@@ -12,7 +12,7 @@ from typing import Any, List
 
 import lubdub
 from lubdub._loop import Loop
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 from .coroutines import AsyncCase, threads
 from .helpers import PATIENCE
@@ -38,12 +38,12 @@ class RunAsync(AsyncCase):
             proceed = asyncio.Event()  # belongs to this loop
             order: List[str] = []
 
-            async def handler(task: Attempt) -> Any:
+            async def handler(task: Task) -> Any:
                 self.assertIs(asyncio.get_running_loop(), loop)
                 await proceed.wait()
                 return task.payload
 
-            def function(task: Attempt) -> Any:
+            def function(task: Task) -> Any:
                 return threading.get_ident()
 
             async def hook() -> None:
@@ -77,7 +77,7 @@ class RunAsync(AsyncCase):
                 begun, proceed = asyncio.Event(), asyncio.Event()
                 ends: List[str] = []
 
-                async def handler(task: Attempt) -> str:
+                async def handler(task: Task) -> str:
                     begun.set()
                     try:
                         await proceed.wait()
@@ -116,7 +116,7 @@ class RunAsync(AsyncCase):
         async def main() -> None:
             begun = asyncio.Event()
 
-            async def handler(task: Attempt) -> None:
+            async def handler(task: Task) -> None:
                 begun.set()
                 await asyncio.Event().wait()
 
@@ -137,7 +137,7 @@ class RunAsync(AsyncCase):
         async def main() -> None:
             begun = asyncio.Event()
 
-            async def handler(task: Attempt) -> None:
+            async def handler(task: Task) -> None:
                 begun.set()
                 await asyncio.Event().wait()
 

@@ -2,7 +2,7 @@
 
 from typing import List
 
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 
 from .workers import WorkerCase
 
@@ -37,7 +37,7 @@ class Trouble(WorkerCase):
         self.assertLess(len(self.server.seen("*/claim")), 120)
 
     def test_it_registers_again_and_continues_its_tasks(self) -> None:
-        def handler(task: Attempt) -> str:
+        def handler(task: Task) -> str:
             task.wait(60)
             return task.envelope["taskToken"]
 
@@ -78,7 +78,7 @@ class Trouble(WorkerCase):
     def test_a_strict_lease_ends_the_handler_and_nothing_is_sent_of_it(self) -> None:
         ends: List[float] = []
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             task.on_end(lambda end: ends.append(self.server.clock.now()))
             task.wait(1000)
 

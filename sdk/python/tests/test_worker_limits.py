@@ -4,7 +4,7 @@ import threading
 from typing import List
 
 import lubdub
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import Server
 
 from .workers import WorkerCase
@@ -16,7 +16,7 @@ class Limits(WorkerCase):
         task, moving = self.server.enqueue("t", retry=once), self.server.enqueue("t", "moves")
         ends: List[BaseException] = []
 
-        def handler(t: Attempt) -> None:
+        def handler(t: Task) -> None:
             try:
                 for pct in range(10):
                     t.wait(20)

@@ -4,7 +4,7 @@ from typing import Any, List
 
 import lubdub
 from lubdub._clock import Event
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import Server
 
 from .workers import WorkerCase
@@ -18,7 +18,7 @@ class Held(WorkerCase):
         ends: List[Any] = []
         cleaned: List[float] = []
 
-        def handler(task: Attempt) -> str:
+        def handler(task: Task) -> str:
             task.on_end(ends.append)
             try:
                 task.wait(1000)

@@ -7,7 +7,7 @@ from typing import List
 
 import lubdub
 from lubdub._clock import Clock, Event
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import Server
 
 from .helpers import TestCase
@@ -44,7 +44,7 @@ class Stops(WorkerCase):
     def test_tasks_that_give_up_at_the_soft_stop_are_returned_and_others_completed(self) -> None:
         self.beat_often()
 
-        def handler(task: Attempt) -> str:
+        def handler(task: Task) -> str:
             if task.payload == "fails before":
                 task.wait(5)
                 raise ValueError("no")
@@ -84,7 +84,7 @@ class Stops(WorkerCase):
         proceed = threading.Event()
         self.addCleanup(proceed.set)
 
-        def handler(task: Attempt) -> None:
+        def handler(task: Task) -> None:
             try:
                 task.wait(1000)
             except lubdub.End:
@@ -172,7 +172,7 @@ class Signals(TestCase):
             proceed = threading.Event()
 
             @worker.handler("t")
-            def handle(t: Attempt) -> None:  # pyright: ignore[reportUnusedFunction]
+            def handle(t: Task) -> None:  # pyright: ignore[reportUnusedFunction]
                 signal.pthread_kill(
                     threading.get_ident(), signal.SIGTERM
                 )  # not to the main thread, which waits without waking up

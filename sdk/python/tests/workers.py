@@ -3,7 +3,7 @@
 from typing import Any, Callable, List, Optional
 
 import lubdub
-from lubdub.attempt import Attempt
+from lubdub.task import Task
 from lubdub.testing import Request, Server
 
 from .helpers import TestCase
@@ -27,7 +27,7 @@ class WorkerCase(TestCase):
         self.end()
         self.server.until("they end", lambda: len(self.ended) == len(self.workers))
 
-    def start(self, handler: Optional[Callable[[Attempt], Any]] = None, **options: Any) -> lubdub.Worker:
+    def start(self, handler: Optional[Callable[[Task], Any]] = None, **options: Any) -> lubdub.Worker:
         worker = lubdub.Worker("default", client=self.server.client(**options.pop("client", {})), **options)
         worker.handle("t", handler or (lambda task: task.payload))
         return self.run_worker(worker)

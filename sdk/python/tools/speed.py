@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [HERE, os.path.join(HERE, "src")]
 
 import lubdub  # noqa: E402
-from lubdub.attempt import Attempt  # noqa: E402
+from lubdub.task import Task  # noqa: E402
 from tests.test_real import Deployment  # noqa: E402
 
 
@@ -80,7 +80,7 @@ def claim(url: str, token: str) -> None:
         done = threading.Semaphore(0)
         worker = lubdub.Worker("sdk", client=client)
 
-        def handle(task: Attempt) -> None:
+        def handle(task: Task) -> None:
             done.release()
 
         worker.handle("t", handle)

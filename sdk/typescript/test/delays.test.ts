@@ -11,7 +11,7 @@ import {
   permanent,
   retryAfter,
   Snooze,
-  type TaskRecord,
+  type types,
   TaskTimeout,
   UsageError,
 } from 'lubdub';
@@ -44,7 +44,7 @@ test('a task with a start time is SCHEDULED until then, and is claimed afterward
     const s = await site((task) => void ran.push(task.id));
     const { clock } = s.server;
     const create = () => s.client.enqueue('default', 'work', null, time(new Date(clock.wall() + 60_000)));
-    const [kept, cancelled] = [await create(), await create()] as [TaskRecord, TaskRecord];
+    const [kept, cancelled] = [await create(), await create()] as [types.Task, types.Task];
     assert.equal(kept.state, 'SCHEDULED');
     await clock.advance(59_999);
     assert.equal(s.server.task(kept.taskId).state, 'SCHEDULED');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Client, HeldOfflineError, Lost, Stopping, UnfinishedError, Worker } from 'lubdub';
+import { Client, ForcedOfflineError, Lost, Stopping, UnfinishedError, Worker } from 'lubdub';
 import { FakeServer } from 'lubdub/testing';
 import { gate, site, untilEnded } from './site.js';
 
@@ -207,7 +207,7 @@ test('an operator takes a worker offline: it ends with the remedy, its handlers 
   const id = s.worker.workerId;
   s.server.offline(id);
   const end = await s.server.finish(s.over);
-  assert.ok(end instanceof HeldOfflineError && end.remedy === `lubdub worker resume ${id}` && end.message.includes(end.remedy));
+  assert.ok(end instanceof ForcedOfflineError && end.remedy === `lubdub worker resume ${id}` && end.message.includes(end.remedy));
   assert.ok(reasons.length === 1 && reasons[0] instanceof Lost);
   const reasonsSeen = s.server.requests.findIndex((r) => r.status === 410);
   assert.deepEqual(
@@ -218,7 +218,7 @@ test('an operator takes a worker offline: it ends with the remedy, its handlers 
     [],
   );
   const again = new Worker('default', { client: s.client }).handle('work', () => 1);
-  await assert.rejects(s.server.finish(again.run()), (e) => e instanceof HeldOfflineError && e.remedy.endsWith(id));
+  await assert.rejects(s.server.finish(again.run()), (e) => e instanceof ForcedOfflineError && e.remedy.endsWith(id));
   s.server.resume(id);
   const resumed = new Worker('default', { client: s.client }).handle('work', () => 1);
   const running = resumed.run();
@@ -244,7 +244,7 @@ test('a worker that is held offline does not register again for a heartbeat that
   await s.server.until('a heartbeat is under way', () => s.beats().length > sent);
   await s.server.until('it is held offline', () => calls('/v1/workers') === 2);
   beat.open();
-  assert.ok((await s.server.finish(s.over)) instanceof HeldOfflineError);
+  assert.ok((await s.server.finish(s.over)) instanceof ForcedOfflineError);
   await s.server.clock.advance(3_600_000);
   assert.equal(calls('/v1/workers'), 2);
   s.client.close();

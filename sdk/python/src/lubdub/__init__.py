@@ -1,10 +1,13 @@
 """Lubdub for Python: a client, tracked tasks, workers."""
 
+import typing
+import warnings
+
 from . import types
 from ._events import EventsMissing, EventStream
 from ._version import __version__
 from .asyncclient import AsyncClient, AsyncEventStream
-from .attempt import Attempt
+from .task import Task
 from ._creations import Enqueued, NewTask, created
 from .client import Client
 from .ends import (
@@ -47,7 +50,6 @@ __all__ = [
     "ApiError",
     "AsyncClient",
     "AsyncEventStream",
-    "Attempt",
     "AttemptEnd",
     "Cancelled",
     "Client",
@@ -78,6 +80,7 @@ __all__ = [
     "Stopping",
     "Stuck",
     "Superseded",
+    "Task",
     "TaskExpired",
     "TaskFailed",
     "TaskNotFound",
@@ -93,3 +96,17 @@ __all__ = [
     "may_retry",
     "types",
 ]
+
+if typing.TYPE_CHECKING:
+    Attempt = Task
+else:
+
+    def __getattr__(name: str) -> typing.Any:
+        if name == "Attempt":
+            warnings.warn(
+                "lubdub.Attempt is now lubdub.Task; the next release removes the old name",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+            return Task
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ from ._clock import Event, Timer
 from ._log import log_failure, of_type, retry_of
 from ._tracking import guarded
 from ._workerstate import WorkerState, handler_of
-from .attempt import Attempt
+from .task import Task
 from .ends import Cancelled, End, Stopping, Stuck, TaskTimeout
 from .errors import EndedError, LubdubError, OutputError, may_retry
 from .failures import Failure, explained
@@ -32,7 +32,7 @@ class Job:
         self.runner, self.envelope, self.on_end = runner, envelope, on_end
         self.task_id, self.number = str(envelope["taskId"]), int(envelope["attempt"])
         self.key = key_of(self.task_id, self.number)
-        self.attempt: Optional[Attempt] = None  # once it has started
+        self.attempt: Optional[Task] = None  # once it has started
         self.lock = threading.Lock()
         self.settling = False  # a thread completes it
         self.returned = False  # the deregistration returns it to the queue: it must not start and is not completed
@@ -63,7 +63,7 @@ class Job:
                 self.measure()
             self.on_end(self)
 
-    def begin(self) -> Optional[Attempt]:
+    def begin(self) -> Optional[Task]:
         """Reports the start; None: the task must not start."""
         runner, client = self.runner, self.runner.client
         if runner.forced is not None:
@@ -97,7 +97,7 @@ class Job:
             return None
         return attempt
 
-    def work(self, attempt: Attempt) -> None:
+    def work(self, attempt: Task) -> None:
         """Calls the handler and completes the task with the result."""
         runner = self.runner
         output: Any = None
@@ -125,7 +125,7 @@ class Job:
         self.settle(output, failure)
         self.done.wait()  # until another thread has completed it: the attempt must not be abandoned before
 
-    def call(self, attempt: Attempt) -> Any:
+    def call(self, attempt: Task) -> Any:
         """Calls the handler."""
         handler = handler_of(self.runner.worker, attempt.type)
         with self.runner.clock.outside():
@@ -134,7 +134,7 @@ class Job:
                 return found
             return self.call_async(attempt, found)
 
-    def call_async(self, attempt: Attempt, work: Any) -> Any:
+    def call_async(self, attempt: Task, work: Any) -> Any:
         """Runs a coroutine on the worker's loop; the end of the attempt cancels it."""
         runner = self.runner
         try:
@@ -236,7 +236,7 @@ class Job:
         """Calls back unless the handler has returned before."""
         self.timers.append(self.runner.clock.call_later(seconds, lambda: None if self.ended else call()))
 
-    def watch(self, attempt: Attempt) -> None:
+    def watch(self, attempt: Task) -> None:
         """Starts the task's limits, and warns if the handler continues after its end."""
         worker = self.runner.worker
         attempt.on_end(
@@ -264,14 +264,14 @@ class Job:
         """How many seconds the handler has to return after its time limit."""
         return max(seconds(self.envelope.get("cancelGracePeriodMs")), 1.0)
 
-    def time_out(self, attempt: Attempt) -> None:
+    def time_out(self, attempt: Task) -> None:
         """Ends a task that has reached its time limit; its handler gets the cancel grace period."""
         if self.runner.soft.is_set():
             return  # it was already stopped, and is returned to the queue
         attempt.end(TaskTimeout())
         self.later(self.grace(), lambda: self.fail_in_background(Failure(str(TaskTimeout()), "TIMEOUT")))
 
-    def look(self, attempt: Attempt) -> None:
+    def look(self, attempt: Task) -> None:
         """Ends the task if it has reported no progress for too long."""
         if self.runner.soft.is_set():
             return

@@ -9,7 +9,7 @@ from ._answers import interval_of, plain, timeout_of
 from ._clock import backoff
 from ._workerbeats import Session
 from ._workerstate import WorkerState
-from .attempt import LEAST_TIMEOUT
+from .task import LEAST_TIMEOUT
 from .errors import AnswerError, ForcedOffline, LubdubError, forced_offline, may_retry, wait_of
 
 CRASH_COUNT = 3  # registrations within a minute that do not count as a crash loop

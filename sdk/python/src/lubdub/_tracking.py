@@ -11,7 +11,7 @@ from ._clock import Clock
 from ._isolated import IsolatedBatch
 from ._log import Outage
 from ._endpoints import Endpoints
-from .attempt import Attempt, Holder
+from .task import Task, Holder
 from .ends import End
 from .errors import ClosedError
 from .metrics import Metrics
@@ -25,7 +25,7 @@ class AttemptListener(Listener):
     def __init__(self, metrics: Metrics, log: logging.Logger, clock: Clock) -> None:
         self.metrics, self.logger = metrics, log
         self.outage = Outage(clock, log)
-        self.attempts: Dict[str, Attempt] = {}
+        self.attempts: Dict[str, Task] = {}
 
     def accepted(self, beats: List[Accepted]) -> None:
         for beat in beats:
@@ -94,13 +94,13 @@ class AttemptGroup(Holder):
         )
         self.closed = False
 
-    def add(self, attempt: Attempt) -> None:
+    def add(self, attempt: Task) -> None:
         """Subscribes an attempt."""
         if self.closed:
             raise ClosedError("the client is closed")
         self.listener.attempts[f"{attempt.task_id}/{attempt.attempt}"] = attempt
 
-    def forget(self, attempt: Attempt) -> None:
+    def forget(self, attempt: Task) -> None:
         """Unsubscribes an attempt."""
         self.listener.attempts.pop(f"{attempt.task_id}/{attempt.attempt}", None)
 
@@ -133,7 +133,7 @@ class Leases:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
 
-    def watch(self, attempt: Attempt) -> None:
+    def watch(self, attempt: Task) -> None:
         """Checks an attempt's lease now and again when it may have expired."""
         left = attempt.look()
         if left is not None:

@@ -13,13 +13,13 @@ from ._isolated import IsolatedWorkerBeats
 from ._log import of_type
 from ._loop import Loop
 from ._workerbeats import Session, WorkerBeats
-from .attempt import Attempt, Holder
+from .task import Task, Holder
 from .client import Client
 from .ends import End, Lost
 from .errors import ForcedOffline, LubdubError
 from .failures import Failure
 
-Handler = Callable[[Attempt], Union[Any, Awaitable[Any]]]
+Handler = Callable[[Task], Union[Any, Awaitable[Any]]]
 Middleware = Callable[[Handler], Handler]
 Hook = Callable[[], Any]
 
@@ -96,7 +96,7 @@ class WorkerHolder(Holder):
     def drop(self, key: str) -> None:
         self.state.beats.drop(key)
 
-    def lost(self, attempt: Attempt, cause: End) -> None:
+    def lost(self, attempt: Task, cause: End) -> None:
         where = attempt.task_id, of_type(attempt.envelope), attempt.attempt
         self.state.logger.warning("Task %s%s, attempt %d, is lost: %s", *where, cause)
 

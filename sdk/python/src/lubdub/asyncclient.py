@@ -27,7 +27,7 @@ from ._creations import MAX_TASKS, Enqueued, NewTask
 from ._events import EventStream
 from ._pool import Pool
 from ._results import Timeout
-from .attempt import Lease
+from .task import Lease
 from .client import Client
 from .track import Tracking
 

@@ -21,7 +21,7 @@ from ._pool import Pool
 from ._results import Results, Timeout
 from ._endpoints import Endpoints, token_of
 from ._version import __version__
-from .attempt import Attempt, Holder, Lease
+from .task import Task, Holder, Lease
 from .ends import ClientClosed
 from .errors import ApiError, ClosedError, ConfigurationError
 from .metrics import Metrics
@@ -265,9 +265,7 @@ class Client(Creations):
         Entering waits until a server has answered, and raises a refusal, or an End if the attempt is already over."""
         return Tracking(lambda: self._begin(envelope, lease), self.tracking)
 
-    def run(
-        self, envelope: Mapping[str, Any], work: Callable[[Attempt], Any], *, lease: Optional[Lease] = None
-    ) -> Attempt:
+    def run(self, envelope: Mapping[str, Any], work: Callable[[Task], Any], *, lease: Optional[Lease] = None) -> Task:
         """Tracks an attempt, does the work, and completes it with the result or the error, which is not raised; the handle has the
         answer."""
         attempt = self._begin(envelope, lease)
@@ -284,7 +282,7 @@ class Client(Creations):
             attempt.close(None)
         return attempt
 
-    def _begin(self, envelope: Mapping[str, Any], lease: Optional[Lease]) -> Attempt:
+    def _begin(self, envelope: Mapping[str, Any], lease: Optional[Lease]) -> Task:
         group = self._group(str(envelope.get("callbackBaseUrl") or ""))
         attempt = self.attempt_of(envelope, group, group.endpoints, lease)
         group.add(attempt)
@@ -304,9 +302,9 @@ class Client(Creations):
         lease: Optional[Lease] = None,
         worker_timeout: float = 0,
         limit: float = 0,
-    ) -> Attempt:
+    ) -> Task:
         """For the worker."""
-        return Attempt(
+        return Task(
             envelope, self.caller, endpoints, holder, lease or self.lease, self.metrics, self.log, worker_timeout, limit
         )
 

@@ -1,4 +1,4 @@
-"""Why an attempt is over before its handler: what Attempt.check raises and Attempt.cause returns."""
+"""Why an attempt is over before its handler: what Task.check raises and Task.cause returns."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Type
 
 from ._call import cancelled_by
 from ._pool import Pool
-from .attempt import Attempt
+from .task import Task
 from .ends import End
 
 
@@ -22,20 +22,20 @@ class Tracking:
     With async with the block is cancelled when the work must end, and the cause is raised in place of asyncio.CancelledError.
     """
 
-    def __init__(self, make: Callable[[], Attempt], pool: Pool) -> None:
+    def __init__(self, make: Callable[[], Task], pool: Pool) -> None:
         self._make, self._pool = make, pool
-        self._attempt: Optional[Attempt] = None
+        self._attempt: Optional[Task] = None
         self._task: Optional["asyncio.Task[Any]"] = None
         self._interrupted = False
         self._lock = threading.Lock()
         self._given_up: Optional[BaseException] = None
 
-    def start(self) -> Attempt:
+    def start(self) -> Task:
         """Starts without a context: complete the handle, or abandon it."""
         self._attempt = self._make()
         return self._attempt
 
-    def __enter__(self) -> Attempt:
+    def __enter__(self) -> Task:
         return self.start()
 
     def __exit__(
@@ -47,7 +47,7 @@ class Tracking:
         if self._attempt is not None:
             self._attempt.close(error)
 
-    def _start(self) -> Attempt:
+    def _start(self) -> Task:
         attempt = self._make()
         with self._lock:
             given_up, self._attempt = self._given_up, None if self._given_up is not None else attempt
@@ -56,7 +56,7 @@ class Tracking:
                 attempt.close(given_up)
         return attempt
 
-    async def __aenter__(self) -> Attempt:
+    async def __aenter__(self) -> Task:
         loop = asyncio.get_running_loop()
         starting = self._pool.begin(self._start)
         try:

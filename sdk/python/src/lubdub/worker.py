@@ -104,7 +104,7 @@ class Worker:
         return add
 
     def handle(self, type: str, call: Handler) -> None:
-        """Sets the handler of a task type: it gets the Attempt, and returns the output, any JSON."""
+        """Sets the handler of a task type: it gets the Task, and returns the output, any JSON."""
         if not type:
             raise ConfigurationError("a handler has no type; name the type of its tasks")
         if not callable(call):

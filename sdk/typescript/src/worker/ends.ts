@@ -29,8 +29,8 @@ export class Stuck extends WorkerEnd {
 }
 
 /** An operator took the worker offline. It stops, and cannot register again until it is resumed. */
-export class HeldOfflineError extends Error {
-  override readonly name = 'HeldOfflineError';
+export class ForcedOfflineError extends Error {
+  override readonly name = 'ForcedOfflineError';
   /** The command that lets the worker register again. */
   readonly remedy: string;
   constructor(remedy: string, cause?: unknown) {

@@ -7,7 +7,7 @@ import type { Session } from '../beats/messages.js';
 import type { Logger } from '../metrics.js';
 import { Outage } from '../outage.js';
 import { intervalOf, plain, timeoutOf } from '../answers.js';
-import { HeldOfflineError } from './ends.js';
+import { ForcedOfflineError } from './ends.js';
 import type { RegisterWorkerRequest, RegisterWorkerResponse } from '../types.js';
 
 /** How many registrations within a minute do not count as a crash loop. */
@@ -18,7 +18,7 @@ export interface SessionListener {
   /** A session has started; isDrained: its machine is drained, and the worker waits. */
   enter(session: Session, isDrained: boolean): void;
   /** An operator holds the worker offline. */
-  hold(error: HeldOfflineError): void;
+  hold(error: ForcedOfflineError): void;
 }
 
 /** Registers a worker, and registers it again when its session is lost. */
@@ -54,7 +54,7 @@ export class Sessions {
         return this.#take(request, answer, accepted);
       } catch (error) {
         if (hasCode(error, 'worker_held_offline'))
-          throw new HeldOfflineError((error.fields as { remedy?: string }).remedy ?? 'lubdub worker resume', error);
+          throw new ForcedOfflineError((error.fields as { remedy?: string }).remedy ?? 'lubdub worker resume', error);
         if (!mayRetry(error) || this.#stopping.aborted) throw error;
         this.#outage.failed(this, 'the registration', error);
         if (!(await sleep(clock, retryAfterOf(error) + backoff(n, 30_000), this.#stopping))) throw error;
@@ -87,8 +87,8 @@ export class Sessions {
         await this.register(request());
         return true;
       } catch (error) {
-        if (error instanceof HeldOfflineError) this.#listener.hold(error);
-        if (error instanceof HeldOfflineError || this.#stopping.aborted) return false;
+        if (error instanceof ForcedOfflineError) this.#listener.hold(error);
+        if (error instanceof ForcedOfflineError || this.#stopping.aborted) return false;
         this.#log.error('Registration is refused and will be retried', { error: textOf(error) });
         if (!(await sleep(this.#client.clock, 1000 + backoff(n, 30_000), this.#stopping))) return false;
       }

@@ -9,7 +9,7 @@ import type { TaskEnvelope } from '../types.js';
 import { Changes, deadline } from './changes.js';
 import { Children } from './children.js';
 import { type ClaimingWorker, keepClaiming, maxClaim } from './claims.js';
-import { HeldOfflineError, UnfinishedError } from './ends.js';
+import { ForcedOfflineError, UnfinishedError } from './ends.js';
 import { type Identity, identify, registrationOf } from './identity.js';
 import { Job } from './job.js';
 import { type Settings, settingsOf, type WorkerOptions } from './options.js';
@@ -269,7 +269,7 @@ export class Worker {
     if (notice.is === 'stopping') return this.#stop(notice.at); // the event loop was blocked when the signal arrived
     const { current } = this.#sessions;
     if (current?.workerId !== notice.workerId) return;
-    if (notice.is === 'gone' && notice.forced) return this.#hold(new HeldOfflineError(`lubdub worker resume ${notice.workerId}`));
+    if (notice.is === 'gone' && notice.forced) return this.#hold(new ForcedOfflineError(`lubdub worker resume ${notice.workerId}`));
     if (notice.is === 'gone') return void this.#registerAgain(notice.workerId, notice.why);
     Object.assign(current, notice.session);
     if (this.#waits) {
@@ -282,7 +282,7 @@ export class Worker {
   }
 
   /** Ends the worker, since an operator holds it offline. Nothing more is sent. */
-  #hold(error: HeldOfflineError): void {
+  #hold(error: ForcedOfflineError): void {
     if (this.#held) return;
     this.#held = this.#leaving = true;
     this.#fatal = error;
@@ -316,7 +316,7 @@ export class Worker {
       claim: (command) => this.#client.hub.claim(this.#workerNumber, command),
       accept: (tasks) => this.#accept(tasks),
       registerAgain: (workerId, why) => this.#registerAgain(workerId, why),
-      hold: (workerId) => void this.#hold(new HeldOfflineError(`lubdub worker resume ${workerId}`)),
+      hold: (workerId) => void this.#hold(new ForcedOfflineError(`lubdub worker resume ${workerId}`)),
       drain: () => this.#drain(),
       give: (error) => {
         this.#fatal ??= error;

@@ -15,7 +15,7 @@ from .._clock import Clock, Timer
 from .._complete import completion
 from .._loop import Loop
 from .._workerstate import Handler, handler_of
-from ..attempt import Holder
+from ..task import Holder
 from ..errors import TaskFailed
 from ..failures import Failure
 from ..worker import Worker

@@ -1,4 +1,4 @@
-"""The handle of a tracked attempt."""
+"""A task that runs here: the argument of a worker's handlers, and the handle of a tracked task."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Holder:
     def drop(self, key: str) -> None:
         """Stops heartbeats without waiting for a request in flight."""
 
-    def lost(self, attempt: "Attempt", cause: End) -> None:
+    def lost(self, attempt: "Task", cause: End) -> None:
         """An attempt is no longer ours."""
 
     # Set when nothing more may be sent about its attempts; None: never.
@@ -65,9 +65,9 @@ class Holder:
         return None
 
 
-class Attempt:
-    """A tracked attempt: heartbeats are sent until it is completed (done, fail, stopped) or abandoned (abandon). Any number of threads may
-    use it."""
+class Task:
+    """A task that runs here, in one attempt: heartbeats are sent until the attempt is completed (done, fail, stopped) or abandoned
+    (abandon). Any number of threads may use it."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Attempt:
         self.moved = caller.clock.now()  # when progress or a checkpoint was last reported
 
     def __repr__(self) -> str:
-        return f"<lubdub.Attempt {self._entry.key} {self._phase}>"
+        return f"<lubdub.Task {self._entry.key} {self._phase}>"
 
     # Properties and the end of the work.
 
@@ -501,4 +501,4 @@ class Attempt:
             self._log.warning("the failure of task %s could not be reported", self.task_id, exc_info=True)
 
 
-__all__ = ["Attempt", "Holder", "Lease"]
+__all__ = ["Task", "Holder", "Lease"]
