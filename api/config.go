@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/lubdub-io/lubdub/api/oidc"
 	"github.com/lubdub-io/lubdub/api/token"
 )
 
@@ -23,9 +24,9 @@ const DefaultIdleTimeout = 90 * time.Second
 type Config struct {
 	Services  Services
 	Keys      *token.Keyring
-	PublicURL string // the callbackBaseUrl in task envelopes, for example https://lubdub.example.com
-	Version   string // of the build; empty: "devel"
-	BasePath  string // the path prefix under which a proxy exposes the server, such as /lubdub; requests may include it or not. Empty: /
+	Provider  *oidc.Provider // whose tokens are accepted as control tokens; nil: none
+	PublicURL string         // the callbackBaseUrl in task envelopes; if it has a path, requests may include that or not
+	Version   string         // of the build; empty: "devel"
 
 	Logger     *slog.Logger          // nil: slog.Default()
 	Registerer prometheus.Registerer // where metrics are registered; nil: nowhere
@@ -49,7 +50,8 @@ type Config struct {
 	// heartbeats.
 	NoEventLoop bool // every connection gets its own goroutine, as over TLS and on other systems; for tests
 
-	shareFrom int // from this many answers at once, a second goroutine helps the loop to write them; 0: depends on the host
+	basePath  string // the path of PublicURL; empty: /
+	shareFrom int    // from this many answers at once, a second goroutine helps the loop to write them; 0: depends on the host
 
 	TLS *tls.Config // of the API's listener; nil: plain HTTP
 
@@ -72,9 +74,7 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("api: the public URL %q must be http://host or https://host, and may have a path", c.PublicURL)
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
-	if c.BasePath != "" && (c.BasePath[0] != '/' || strings.HasSuffix(c.BasePath, "/") || strings.ContainsAny(c.BasePath, `?#%"\`)) {
-		return fmt.Errorf("api: the base path %q must be like /lubdub", c.BasePath)
-	}
+	c.basePath = strings.TrimRight(u.Path, "/")
 	if c.Version == "" {
 		c.Version = "devel"
 	}

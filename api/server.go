@@ -104,8 +104,9 @@ func (s *Server) mount() (err error) {
 	cfg, of := &s.cfg, &s.cfg.Services
 	if s.api, err = httpapi.New(httpapi.Config{
 		Attempts: of.Beats, Owners: of.Holdings, Registry: of.Workers, Revocations: of.Revocations,
-		Keys: cfg.Keys, Logger: cfg.Logger, Registerer: cfg.Registerer, BasePath: cfg.BasePath, TokenCacheSize: cfg.TokenCacheSize,
-		MaxControl: cfg.MaxControl, TenantBeats: cfg.TenantBeats, TenantCalls: cfg.TenantCalls, Now: cfg.Now, Running: s.running,
+		Keys: cfg.Keys, Provider: cfg.Provider, Logger: cfg.Logger, Registerer: cfg.Registerer, BasePath: cfg.basePath,
+		TokenCacheSize: cfg.TokenCacheSize, MaxControl: cfg.MaxControl, TenantBeats: cfg.TenantBeats, TenantCalls: cfg.TenantCalls,
+		Now: cfg.Now, Running: s.running,
 	}); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (s *Server) mount() (err error) {
 	}
 	s.system = system.New(system.Config{
 		Stats: of.Stats, Sweeper: of.Sweeper, Brake: of.Brake, Store: of.Store, Revocations: of.Revocations, Logger: cfg.Logger,
-		Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.BasePath, OpenAPI: OpenAPI,
+		Provider: cfg.Provider, Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.basePath, OpenAPI: OpenAPI,
 	})
 	workers := &workers.Handlers{Workers: of.Workers, Machines: of.Machines, Notices: of.Holdings}
 	exchange := &exchange.Handlers{Tasks: s.tasks, Workers: workers, Queues: s.queues}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"github.com/lubdub-io/lubdub/api/oidc"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/logs"
 	"github.com/lubdub-io/lubdub/internal/shares"
@@ -49,6 +50,7 @@ type Config struct {
 	Revocations RevocationList
 
 	Keys           *token.Keyring
+	Provider       *oidc.Provider // whose tokens are accepted as control tokens; nil: none
 	Logger         *slog.Logger
 	Registerer     prometheus.Registerer // nil: metrics are not registered
 	BasePath       string
@@ -96,6 +98,9 @@ func New(cfg Config) (*API, error) {
 	a.Waits.api = a
 	a.ids.init()
 	cfg.Revocations.Subscribe(a.applyRevocations)
+	if cfg.Provider != nil {
+		cfg.Provider.OnChange(a.forgetForeign)
+	}
 	var err error
 	if a.Metrics, err = newMetrics(cfg.Registerer, a); err != nil {
 		return nil, err

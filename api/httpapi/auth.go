@@ -12,7 +12,7 @@ import (
 func (w *Wire) Bearer() []byte {
 	const scheme = "bearer "
 	a := w.authorization
-	if w.authorized != 1 || len(a) <= len(scheme) || len(a) > len(scheme)+token.MaxBytes {
+	if w.authorized != 1 || len(a) <= len(scheme) || len(a) > len(scheme)+token.MaxForeignBytes {
 		return nil
 	}
 	if !bytes.EqualFold(a[:len(scheme)], []byte(scheme)) {

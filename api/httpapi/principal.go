@@ -86,11 +86,15 @@ func (a *API) Authenticate(bearer []byte, now time.Time, count *Stripe) (*Princi
 }
 
 func (a *API) verify(bearer []byte, now time.Time) (*Principal, *Refusal) {
-	if o := a.Open(bearer, now); o != nil && a.Remember(o, now) {
+	o, r := a.Open(bearer, now), ErrUnauthorized
+	if o == nil && a.cfg.Provider != nil {
+		o, r = a.openForeign(string(bearer), now)
+	}
+	if o != nil && a.Remember(o, now) {
 		return &o.entry.Value, nil
 	}
 	a.Metrics.badTokens.Inc()
-	return nil, ErrUnauthorized
+	return nil, r
 }
 
 // OpenedToken is a valid token with its entry for the cache.

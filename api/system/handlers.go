@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lubdub-io/lubdub/api/internal/page"
+	"github.com/lubdub-io/lubdub/api/oidc"
 	"github.com/lubdub-io/lubdub/tracker/brake"
 	"github.com/lubdub-io/lubdub/tracker/model"
 	"github.com/lubdub-io/lubdub/tracker/queues"
@@ -56,10 +57,11 @@ type Config struct {
 	Store       Store
 	Revocations Revocations
 	Logger      *slog.Logger
-	Draining    func() bool // the server is shutting down
-	Version     string      // of the build
-	BasePath    string      // prefix of the paths in answers
-	OpenAPI     []byte      // the document
+	Provider    *oidc.Provider // with which people sign in; nil: none
+	Draining    func() bool    // the server is shutting down
+	Version     string         // of the build
+	BasePath    string         // prefix of the paths in answers
+	OpenAPI     []byte         // the document
 }
 
 // Handlers answer the routes about the deployment and this server, and the pages for people.

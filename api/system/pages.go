@@ -19,6 +19,8 @@ import (
 const (
 	pathDocs = "/docs"
 	pathUI   = "/ui/"
+	// pathSignIn says how to sign in with an OpenID provider.
+	pathSignIn = pathUI + "oidc.json"
 )
 
 // index answers GET /: programs get the links, browsers are redirected to the dashboard.
@@ -51,12 +53,15 @@ func (h *Handlers) Page(req *httpapi.Request, path string) (status int, ok bool,
 	}
 	found := h.pages()[path]
 	switch {
+	case path == pathSignIn && req.Ctx.IsGet():
+		status, err := h.signIn(req)
+		return status, true, err
 	case found == nil && path != strings.TrimSuffix(pathUI, "/") && path != pathDocs+"/":
 		return 0, true, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound, "There is no such page; see "+pathDocs+" and "+pathUI)
 	case !req.Ctx.IsGet() && !req.Ctx.IsHead():
 		return 0, true, httpapi.MethodNotAllowed("GET, HEAD")
 	case found != nil:
-		return found.Serve(req.Ctx), true, nil
+		return found.Serve(req.Ctx, h.policy()), true, nil
 	case path == pathDocs+"/":
 		path = pathDocs
 	default:

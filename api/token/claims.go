@@ -13,6 +13,8 @@ const (
 
 	// MaxBytes is more than any of our tokens has, with every id at its longest; a longer one is invalid.
 	MaxBytes = 3072
+	// MaxForeignBytes is more than a token of another issuer may have. It fits into the headers of a request.
+	MaxForeignBytes = 6144
 	// MaxLife is the longest life of a task's or a worker's token.
 	MaxLife = 2 * time.Hour
 	// MaxControlLife is the longest life of a control token.
@@ -92,6 +94,9 @@ func (k *Keyring) sign(c *Claims, iat, exp time.Time) (string, error) {
 	t.Header["kid"] = k.first.ID
 	return t.SignedString(k.secret[k.first.ID])
 }
+
+// Ours reports whether the server has issued a token, as far as its claims say.
+func (c *Claims) Ours() bool { return c.Issuer == issuer }
 
 var errToken = errors.New("the token does not hold")
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/lubdub-io/lubdub/api"
+	"github.com/lubdub-io/lubdub/api/oidc"
 	"github.com/lubdub-io/lubdub/api/token"
 	"github.com/lubdub-io/lubdub/internal/config"
 	"github.com/lubdub-io/lubdub/internal/embedded"
@@ -34,6 +35,7 @@ type process struct {
 	redis     *embedded.Redis // nil: Redis is a separate process
 	poster    *outbound.Poster
 	tracker   *tracker.Tracker
+	provider  *oidc.Provider // nil: people sign in with the server's own tokens only
 	api       *api.Server
 	listener  *endpoint // nil without the role api
 	admin     *endpoint
@@ -102,9 +104,12 @@ func (p *process) setUp(ctx context.Context, keys *token.Keyring, connections in
 	if err := p.manageWebhooks(ctx); err != nil {
 		return err
 	}
+	if p.provider, err = p.openProvider(); err != nil {
+		return err
+	}
 	p.api, err = api.New(api.Config{
-		Services: api.ServicesOf(p.tracker), Keys: keys, PublicURL: p.publicURL, BasePath: p.cfg.BasePath, Version: version,
-		Logger: p.log, Registerer: reg, Gatherer: reg,
+		Services: api.ServicesOf(p.tracker), Keys: keys, Provider: p.provider, PublicURL: p.publicURL, Version: version, Logger: p.log,
+		Registerer: reg, Gatherer: reg,
 		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections,
 		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
 	})
@@ -166,7 +171,7 @@ func (p *process) findPublicURL() string {
 		return p.cfg.PublicURL
 	}
 	host, _, _ := net.SplitHostPort(p.cfg.Listen)
-	url := baseURL(p.listener, host, p.tls != nil) + p.cfg.BasePath
+	url := baseURL(p.listener, host, p.tls != nil)
 	if reachable(host) != host {
 		p.log.Warn("listening on every interface without a public-url: workers on other machines cannot use the address in their envelopes; set "+
 			"--public-url", "callbackBaseUrl", url)

@@ -16,7 +16,7 @@ import (
 
 // services are the running parts of a process. Calling a field stops its part.
 type services struct {
-	admin, api, keepTime, revocations, sweeper, stats, tracker lifecycle.Stop
+	admin, api, keepTime, revocations, provider, sweeper, stats, tracker lifecycle.Stop
 
 	stopping atomic.Bool
 }
@@ -34,7 +34,7 @@ func (p *process) run(ctx context.Context, serving func()) error {
 	}
 	g := lifecycle.NewGroup(ctx)
 	none := func(context.Context) error { return nil }
-	s := &services{api: none, keepTime: none, revocations: none, sweeper: none, stats: none, tracker: none}
+	s := &services{api: none, keepTime: none, revocations: none, provider: none, sweeper: none, stats: none, tracker: none}
 	s.admin = g.Start("admin listener", s.listener(p.adminListener(), p.api.ServeAdmin))
 	if p.cfg.Roles.API {
 		s.keepTime = g.Start("shard time", p.tracker.Beats.KeepTime)
@@ -43,6 +43,12 @@ func (p *process) run(ctx context.Context, serving func()) error {
 	}
 	if p.cfg.Roles.Sweeper {
 		s.sweeper = g.Start("sweeper", sweep.NewSweeper(p.tracker.Sweeper, sweep.SweeperOptions{}).Run)
+	}
+	if p.provider != nil {
+		s.provider = g.Start("OpenID provider", func(ctx context.Context) error {
+			p.provider.Run(ctx)
+			return nil
+		})
 	}
 	s.stats = g.Start("statistics", p.tracker.Stats.Keep)
 	s.tracker = g.Start("tracker", p.untilItFails)
@@ -126,7 +132,7 @@ func (p *process) stop(ctx context.Context, s *services, wait bool) error {
 	last, done := context.WithTimeout(context.WithoutCancel(limit), aMoment)
 	defer done()
 	for _, err := range []error{
-		sweeperEnd, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last), s.stats(last),
+		sweeperEnd, s.api(last), s.admin(last), s.tracker(last), s.keepTime(last), s.revocations(last), s.provider(last), s.stats(last),
 	} {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%w within %v; Redis may not be responding", err, p.shutdownTimeout))

@@ -57,7 +57,7 @@ func (c *devCmd) dashboard(p *process, keys *token.Keyring) (string, error) {
 	if c.NoFleet {
 		tenant, workspace = "default", "default"
 	}
-	return ui.DashboardURL(p.apiURL()+p.cfg.BasePath, "", text, tenant, workspace), err
+	return ui.DashboardURL(p.apiURL()+p.cfg.BasePath(), "", text, tenant, workspace), err
 }
 
 // perform runs the demonstration while the server runs.

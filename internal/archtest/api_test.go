@@ -10,6 +10,7 @@ import (
 // another one, and the core knows none.
 var apiLayers = [][]string{
 	{"api/token", "api/internal/beatparse", "api/internal/conn", "api/internal/jsonscan", "api/internal/page"},
+	{"api/oidc"},
 	{"api/httpapi", "api/internal/evloop"},
 	{"api/convert", "api/internal/beatbody"},
 	{"api/beats", "api/events", "api/queues", "api/schedules", "api/system", "api/tasks", "api/webhooks", "api/workers"},

@@ -9,6 +9,7 @@ import (
 // removed lists the settings of the last release that no longer exist, with their replacements. They are accepted for one release, without
 // effect and with a warning; the release after that empties this table.
 var removed = map[string]string{
+	"base-path":                "it is the path of public-url; set that",
 	"beat-pace":                "it is fixed at 1ms",
 	"event-loop":               "event loops serve heartbeats wherever they can: on Linux, without TLS",
 	"event-loops":              "there is one event loop for every eight cores",

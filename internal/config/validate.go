@@ -50,9 +50,6 @@ func (l *Loaded) validate() (ps problems) {
 	if err := checkPublicURL(l.PublicURL); err != nil {
 		ps.addf("public-url (%s): %v", l.Source("public-url"), err)
 	}
-	if err := checkBasePath(l.BasePath); err != nil {
-		ps.addf("base-path (%s): %v", l.Source("base-path"), err)
-	}
 	if err := checkRedis(l.Redis); err != nil {
 		ps.addf("redis (%s): %v", l.Source("redis"), err)
 	}
@@ -175,7 +172,16 @@ func checkPublicURL(text string) error {
 	case strings.HasSuffix(text, "/"):
 		return fmt.Errorf("%q must not end in a slash; paths such as /v1/tasks are appended to it", text)
 	}
-	return nil
+	return checkBasePath(u.Path)
+}
+
+// BasePath returns the path below which a proxy exposes the server, such as /lubdub; empty: the server has its host to itself.
+func (c *Config) BasePath() string {
+	u, err := url.Parse(c.PublicURL)
+	if err != nil {
+		return "" // Load refuses it
+	}
+	return u.Path
 }
 
 var basePathForm = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
@@ -186,7 +192,7 @@ func checkBasePath(text string) error {
 	case text == "":
 		return nil
 	case !basePathForm.MatchString(text):
-		return fmt.Errorf("%q is not a path; write for example /lubdub, without a slash at its end", text)
+		return fmt.Errorf("%q is not a path under which the server can be exposed; use for example /lubdub", text)
 	case slices.Contains([]string{"v1", "ui", "docs"}, first):
 		return fmt.Errorf("%q begins like a path of the API; choose another one, such as /lubdub", text)
 	}

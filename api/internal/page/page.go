@@ -12,9 +12,12 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Policy is the Content-Security-Policy of every page. The last directive prevents scripts from turning text into HTML or scripts.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'; " +
-	"require-trusted-types-for 'script'"
+// Policy returns the Content-Security-Policy of pages whose scripts may call the server and an origin, if it is not "". The last directive
+// prevents scripts from turning text into HTML or scripts.
+func Policy(origin string) string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'" + strings.TrimRight(" "+origin, " ") +
+		"; frame-ancestors 'none'; require-trusted-types-for 'script'"
+}
 
 // Page is one immutable file.
 type Page struct {
@@ -37,10 +40,10 @@ func New(contentType string, body []byte) *Page {
 	return p
 }
 
-// Serve answers a GET or HEAD with the page, or with 304 if the browser has it.
-func (p *Page) Serve(ctx *fasthttp.RequestCtx) (status int) {
+// Serve answers a GET or HEAD with the page under a Content-Security-Policy, or with 304 if the browser has it.
+func (p *Page) Serve(ctx *fasthttp.RequestCtx, policy string) (status int) {
 	h := &ctx.Response.Header
-	h.Set("Content-Security-Policy", Policy)
+	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)

@@ -101,6 +101,7 @@ const (
 	ErrInternal            Code = v1.CodeInternal
 	ErrOverloaded          Code = v1.CodeOverloaded
 	ErrStoreUnavailable    Code = v1.CodeStoreUnavailable
+	ErrIssuerUnavailable   Code = v1.CodeIssuerUnavailable
 )
 
 // Errors of the client itself.

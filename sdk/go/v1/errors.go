@@ -43,6 +43,7 @@ const (
 	CodeInternal            = "internal_error"         // 500: a bug; search the log for the request id
 	CodeOverloaded          = "overloaded"             // 503: at a limit; 429: the tenant sends too much; retry after Retry-After
 	CodeStoreUnavailable    = "store_unavailable"      // 503: Redis did not answer; retry after Retry-After
+	CodeIssuerUnavailable   = "issuer_unavailable"     // 503: the token cannot be verified now; retry after Retry-After
 )
 
 // Error is the body of every refusal.

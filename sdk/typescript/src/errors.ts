@@ -45,7 +45,8 @@ export type ErrorCode =
   | 'headers_too_large'
   | 'internal_error'
   | 'overloaded'
-  | 'store_unavailable';
+  | 'store_unavailable'
+  | 'issuer_unavailable';
 
 /** A refusal: an answer other than 2xx. It never contains a token. */
 export class ApiError extends Error {

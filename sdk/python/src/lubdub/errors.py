@@ -157,6 +157,7 @@ class HeadersTooLarge(ApiError): """431."""
 class InternalError(ApiError): """500: a bug; search the log for the request id."""
 class Overloaded(ApiError): """429 and 503: retry after retry_after seconds."""
 class StoreUnavailable(ApiError): """503: Redis did not answer; retry after retry_after seconds."""
+class IssuerUnavailable(ApiError): """503: the token cannot be verified now; retry after retry_after seconds."""
 # fmt: on
 
 
@@ -202,6 +203,7 @@ CODES: Dict[str, Type[ApiError]] = {
     "internal_error": InternalError,
     "overloaded": Overloaded,
     "store_unavailable": StoreUnavailable,
+    "issuer_unavailable": IssuerUnavailable,
 }
 
 

@@ -1,0 +1,45 @@
+package system
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/httpapi"
+	"github.com/lubdub-io/lubdub/api/internal/page"
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// signIn answers with what the dashboard and the command line need to sign a person in with the OpenID provider.
+func (h *Handlers) signIn(req *httpapi.Request) (int, error) {
+	if h.Provider == nil {
+		return 0, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound,
+			"This server accepts no sign-in with an OpenID provider; its operator can set oidc-file")
+	}
+	with, ok := h.Provider.SignIn()
+	if !ok {
+		return 0, httpapi.ErrIssuerUnavailable
+	}
+	body, err := json.Marshal(with)
+	if err != nil {
+		return 0, err
+	}
+	req.Ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	req.Ctx.SetContentType("application/json")
+	req.Ctx.SetBody(body)
+	return fasthttp.StatusOK, nil
+}
+
+// policy returns the pages' Content-Security-Policy: the dashboard also calls the provider's token endpoint.
+func (h *Handlers) policy() string {
+	if h.Provider == nil {
+		return page.Policy("")
+	}
+	with, _ := h.Provider.SignIn()
+	u, err := url.Parse(with.Token)
+	if err != nil || u.Host == "" {
+		return page.Policy("")
+	}
+	return page.Policy(u.Scheme + "://" + u.Host)
+}
