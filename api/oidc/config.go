@@ -28,6 +28,8 @@ type Config struct {
 	SubjectClaim string `yaml:"subjectClaim"`
 	// CAFile holds the authorities that have signed the provider's certificate, in PEM; empty: the system's.
 	CAFile string `yaml:"caFile"`
+	// IdleTimeout ends a dashboard's session without input; 0: it lasts while the provider renews it.
+	IdleTimeout time.Duration `yaml:"idleTimeout"`
 	// Grants map tokens to roles: the first that matches a token applies.
 	Grants []Grant `yaml:"grants"`
 }
@@ -71,6 +73,8 @@ func (c *Config) check() error {
 		return errors.New("clientId is missing: the id of the public client that is registered with the provider for Lubdub")
 	case !slices.Contains(c.Scopes, "openid"):
 		return errors.New("scopes must contain openid, without which the provider issues no ID token")
+	case c.IdleTimeout < 0 || c.IdleTimeout > 0 && c.IdleTimeout < time.Minute:
+		return fmt.Errorf("idleTimeout is %v; use a minute or more, such as 30m, or omit it", c.IdleTimeout)
 	case len(c.Grants) == 0:
 		return errors.New("grants is missing: without any, no token of the provider is accepted")
 	}

@@ -24,6 +24,8 @@ func TestMistakesInTheFile(t *testing.T) {
 		"issuer: http://id.example.com\nclientId: lubdub\ngrants: [{role: viewer, tenant: a, workspace: b}]":      "https://",
 		"issuer: https://id.example.com\ngrants: [{role: viewer, tenant: a, workspace: b}]":                       "clientId is missing",
 		good: "grants is missing",
+		good + "idleTimeout: 30m\ngrants: [{role: viewer, tenant: a, workspace: b}]":                         "",
+		good + "idleTimeout: 30s\ngrants: [{role: viewer, tenant: a, workspace: b}]":                         "a minute or more",
 		good + "scopes: [email]\ngrants: [{role: viewer, tenant: a, workspace: b}]":                          "openid",
 		good + "grants: [{role: owner, tenant: a, workspace: b}]":                                            `grants[0]: unknown role "owner"`,
 		good + "grants: [{role: viewer, workspace: b}]":                                                      `grants[0]: the tenant ""`,

@@ -225,8 +225,9 @@ func (p *Provider) keyOf(t *jwt.Token) (any, error) {
 // SignIn is what a browser or a command needs to sign a person in.
 type SignIn struct {
 	Endpoints
-	ClientID string   `json:"client_id"`
-	Scopes   []string `json:"scopes"`
+	ClientID      string   `json:"client_id"`
+	Scopes        []string `json:"scopes"`
+	IdleTimeoutMs int64    `json:"idleTimeoutMs,omitempty"`
 }
 
 // SignIn returns how to sign in; false: the provider has not been reached since the start.
@@ -235,5 +236,7 @@ func (p *Provider) SignIn() (s SignIn, ok bool) {
 	if is == nil {
 		return s, false
 	}
-	return SignIn{Endpoints: is.endpoints, ClientID: p.cfg.ClientID, Scopes: p.cfg.Scopes}, true
+	return SignIn{
+		Endpoints: is.endpoints, ClientID: p.cfg.ClientID, Scopes: p.cfg.Scopes, IdleTimeoutMs: p.cfg.IdleTimeout.Milliseconds(),
+	}, true
 }

@@ -8,22 +8,21 @@ import (
 
 	"github.com/lubdub-io/lubdub/api/httpapi"
 	"github.com/lubdub-io/lubdub/api/internal/page"
-	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// signIn answers with what the dashboard and the command line need to sign a person in with the OpenID provider.
+// signIn answers with what the dashboard and the command line need to sign a person in with the OpenID provider: an empty object without
+// one.
 func (h *Handlers) signIn(req *httpapi.Request) (int, error) {
-	if h.Provider == nil {
-		return 0, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound,
-			"This server accepts no sign-in with an OpenID provider; its operator can set oidc-file")
-	}
-	with, ok := h.Provider.SignIn()
-	if !ok {
-		return 0, httpapi.ErrIssuerUnavailable
-	}
-	body, err := json.Marshal(with)
-	if err != nil {
-		return 0, err
+	body := []byte("{}")
+	if h.Provider != nil {
+		with, ok := h.Provider.SignIn()
+		if !ok {
+			return 0, httpapi.ErrIssuerUnavailable
+		}
+		var err error
+		if body, err = json.Marshal(with); err != nil {
+			return 0, err
+		}
 	}
 	req.Ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	req.Ctx.SetContentType("application/json")

@@ -7,6 +7,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/cli/contextcmd"
 	"github.com/lubdub-io/lubdub/internal/cli/doctor"
 	"github.com/lubdub-io/lubdub/internal/cli/event"
+	"github.com/lubdub-io/lubdub/internal/cli/login"
 	"github.com/lubdub-io/lubdub/internal/cli/queue"
 	"github.com/lubdub-io/lubdub/internal/cli/reference"
 	"github.com/lubdub-io/lubdub/internal/cli/resource"
@@ -28,6 +29,7 @@ type Commands struct {
 	Why        why.Command        `cmd:"" help:"Explain everything known about a task, worker, machine or queue."`
 	Doctor     doctor.Command     `cmd:"" help:"Check the connection to a deployment, its replicas, Redis and shards, with remedies."`
 	Top        top.Command        `cmd:"" help:"Show a deployment live, and act on what is shown."`
+	Login      login.Command      `cmd:"" help:"Sign in with the OpenID provider of a deployment."`
 	UI         ui.Command         `cmd:"" name:"ui" help:"Open the dashboard, signed in."`
 	Task       taskCommands       `cmd:"" help:"List, create, cancel, retry and follow tasks."`
 	Run        runCommands        `cmd:"" help:"Show runs, cancel them, wait for them."`

@@ -71,8 +71,8 @@ export function address(path: string, query: Query = {}, everywhere = false): UR
   return url;
 }
 
-export function headers(more: Record<string, string> = {}): Record<string, string> {
-  return { Authorization: 'Bearer ' + (session.value?.token ?? ''), ...more };
+export function headers(more: Record<string, string> = {}, token = session.value?.token ?? ''): Record<string, string> {
+  return { Authorization: 'Bearer ' + token, ...more };
 }
 
 const longest = 10_000; // ms that an answer may take
@@ -87,6 +87,7 @@ export async function call<T>(
     everywhere?: boolean;
     wait?: number; // everywhere: no scope is named; wait: ms
     quiet?: boolean; // its failure does not mark the server as unreachable
+    token?: string; // instead of the session's
   } = {},
 ): Promise<T> {
   const sent = Date.now(),
@@ -100,7 +101,7 @@ export async function call<T>(
       cache: 'no-store',
       credentials: 'omit',
       signal: o.signal ? AbortSignal.any([o.signal, late]) : late,
-      headers: headers(o.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      headers: headers(o.body === undefined ? {} : { 'Content-Type': 'application/json' }, o.token),
       body: o.body === undefined ? undefined : JSON.stringify(o.body),
     });
     text = await res.text();
@@ -125,7 +126,7 @@ export async function call<T>(
   const e = new ApiError(res.status, failure.error ?? 'http_' + res.status, failure.message ?? `The server answered ${res.status}`, body);
   if (res.status >= 500 || res.status === 429) reach.set({ ok: false, why: e.message });
   else if (!reach.value.ok) reach.set({ ok: true, why: '' });
-  if (res.status === 401 && session.value) {
+  if (res.status === 401 && session.value && !o.token) {
     signOut(
       session.value.expires <= serverNow()
         ? 'This token has expired. Create another with: lubdub ui'

@@ -20,20 +20,3 @@ export function keepFocus(): void {
     left.focus({ preventScroll: true });
   }).observe(document.body, { childList: true, subtree: true });
 }
-
-// Tabs that are opened from here are signed in: browsers copy this tab's session only to tabs that the page itself opens.
-export function signInTabs(): void {
-  const open = (e: MouseEvent): void => {
-    const link = (e.target as Element).closest?.('a');
-    if (
-      !link ||
-      e.defaultPrevented ||
-      !link.getAttribute('href')?.startsWith('#/') ||
-      !(e.ctrlKey || e.metaKey || e.shiftKey || e.button === 1)
-    )
-      return;
-    if (window.open(link.href, '_blank')) e.preventDefault();
-  };
-  addEventListener('click', open);
-  addEventListener('auxclick', open);
-}

@@ -4,7 +4,9 @@ import { ApiError, call, get, reach, serverNow, type Query, type ScopeList, type
 import { ActDialog, done, forbidden } from './acts';
 import { paused, second } from './data';
 import { escapeAll } from './escape';
-import { keepFocus, signInTabs } from './focus';
+import { keepFocus } from './focus';
+import { beginSignIn, findProvider, finishSignIn, signingIn, type Provider } from './oidc';
+import { shareSession } from './tabs';
 import { span } from './format';
 import { Events, eventFields } from './pages/events';
 import { Losses } from './pages/losses';
@@ -17,7 +19,7 @@ import { TaskPage, Tasks } from './pages/tasks';
 import { MachinePage, Machines, WorkerPage, Workers } from './pages/workers';
 import { kinds, Title } from './parts';
 import { go, href, reroute, useRoute, type Route } from './route';
-import { begin, choose, read, scope, session, signedOut, signIn, signOut, wide, type Scope } from './session';
+import { begin, choose, read, scope, session, signedOut, signIn, signOut, stored, wide, type Scope } from './session';
 import { use } from './signal';
 import { followFor, streaming, unfollow } from './stream';
 import { chosen, next as nextTheme } from './theme';
@@ -54,8 +56,11 @@ function App(): JSX.Element {
 }
 
 function SignIn(): JSX.Element {
-  const why = use(signedOut);
+  const why = use(signedOut),
+    busy = use(signingIn);
   const [bad, setBad] = useState('');
+  const [provider, setProvider] = useState<Provider | null>(null);
+  useEffect(() => void findProvider().then(setProvider), []);
   const enter = async (e: SubmitEvent): Promise<void> => {
     e.preventDefault();
     const form = new FormData(e.currentTarget as HTMLFormElement);
@@ -75,6 +80,11 @@ function SignIn(): JSX.Element {
           {why}
         </p>
       )}
+      {provider && (
+        <button type="button" class="primary" disabled={busy} onClick={() => void beginSignIn(provider)}>
+          {busy ? 'Signing in…' : `Sign in with ${new URL(provider.issuer).host}`}
+        </button>
+      )}
       <form onSubmit={(e) => void enter(e)}>
         <label>
           Control token
@@ -86,11 +96,11 @@ function SignIn(): JSX.Element {
           </p>
         )}
         <p id="token-help" class="dim">
-          <code>lubdub ui</code> opens this page signed in; <code>lubdub token --role viewer</code> prints a token to paste. It is stored in
-          this tab only.
+          <code>lubdub ui</code> opens this page signed in; <code>lubdub token --role viewer</code> prints a token to paste. It is stored
+          until the tabs of this page are closed.
         </p>
-        <button type="submit" class="primary">
-          Sign in
+        <button type="submit" class={provider ? '' : 'primary'}>
+          {provider ? 'Sign in with this token' : 'Sign in'}
         </button>
       </form>
     </main>
@@ -285,9 +295,10 @@ function Connection(): JSX.Element {
 function Who(): JSX.Element | null {
   use(second);
   const who = use(session),
+    kept = use(stored),
     look = use(chosen);
   if (!who) return null;
-  const left = who.expires - serverNow();
+  const left = kept?.refreshToken ? Infinity : who.expires - serverNow();
   return (
     <div class="who">
       <span title={who.subject ? `signed in as ${who.subject}` : 'the token has no subject'}>
@@ -436,8 +447,9 @@ function Toast(): JSX.Element {
 
 escapeAll();
 keepFocus();
-signInTabs();
 begin();
+shareSession();
+void finishSignIn();
 window.addEventListener('hashchange', () => {
   if (/[#&?]token=/.test(location.hash)) {
     begin();

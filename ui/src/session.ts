@@ -1,7 +1,7 @@
 import { Signal } from './signal';
 
-// The session: a control token in sessionStorage, which ends with the tab. Its claims are read here for display only; the server
-// verifies it.
+// The session: a control token in sessionStorage, which ends with the tab. Tabs of the same browser share it (tabs.ts). The token's claims
+// are read here for display only; the server verifies it.
 export interface Session {
   token: string;
   role: string;
@@ -15,54 +15,77 @@ export interface Scope {
   workspaceId: string;
 }
 
-const tokenKey = 'lubdub.token',
-  scopeKey = 'lubdub.scope',
-  contextKey = 'lubdub.context';
+// What is stored of a session, and what its tabs share.
+export interface Stored {
+  id: string; // the same in all tabs that share the session
+  token: string;
+  scope: Scope | null;
+  context: string;
+  refreshToken?: string; // of the OpenID provider, if it issued one
+  idleTimeoutMs?: number; // how long a session without input lasts; absent: as long as its token
+}
+
+const key = 'lubdub.session';
 
 export const session = new Signal<Session | null>(null);
+export const stored = new Signal<Stored | null>(null);
 export const scope = new Signal<Scope | null>(null); // null: the token's own
 export const context = new Signal(''); // the command line's name for this deployment, where `lubdub ui` opened the page
 export const signedOut = new Signal<string>(''); // why
 
 export function read(token: string): Session | null {
+  const c = claimsOf(token);
+  if (typeof c?.rol !== 'string') return null;
+  return {
+    token: token.trim(),
+    role: c.rol,
+    tenant: String(c.ten),
+    workspace: String(c.wsp),
+    subject: String(c.sub ?? ''),
+    expires: Number(c.exp) * 1000,
+  };
+}
+
+// claimsOf reads a JWT without verifying it; null: it is none.
+export function claimsOf(token: string): Record<string, unknown> | null {
   const part = token.trim().split('.')[1];
   if (!part) return null;
   try {
     const text = atob(part.replace(/-/g, '+').replace(/_/g, '/'));
-    const c = JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (ch) => ch.charCodeAt(0)))) as Record<string, unknown>;
-    if (typeof c.rol !== 'string') return null;
-    return {
-      token: token.trim(),
-      role: c.rol,
-      tenant: String(c.ten),
-      workspace: String(c.wsp),
-      subject: String(c.sub ?? ''),
-      expires: Number(c.exp) * 1000,
-    };
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (ch) => ch.charCodeAt(0)))) as Record<string, unknown>;
   } catch {
     return null;
   }
 }
 
-export function signIn(token: string, at: Scope | null, named = ''): boolean {
-  const s = read(token);
+// signIn begins a session; false: this is not a control token.
+export function signIn(token: string, at: Scope | null, named = '', more: Partial<Stored> = {}): boolean {
+  return restore({ ...more, id: crypto.randomUUID?.() ?? String(Math.random()), token: token.trim(), scope: at, context: named });
+}
+
+// restore continues a session that this or another tab has stored.
+export function restore(of: Stored): boolean {
+  const s = read(of.token);
   if (!s) return false;
-  sessionStorage.setItem(contextKey, named);
-  context.set(named);
-  sessionStorage.setItem(tokenKey, s.token);
-  choose(wide(s) ? at : null);
+  keep({ ...of, scope: wide(s) ? of.scope : null });
+  context.set(of.context);
+  scope.set(stored.value!.scope);
   signedOut.set('');
   session.set(s);
   return true;
 }
 
 export function signOut(why: string): void {
-  sessionStorage.removeItem(tokenKey);
-  sessionStorage.removeItem(scopeKey);
-  sessionStorage.removeItem(contextKey);
+  keep(null);
   signedOut.set(why);
   scope.set(null);
   session.set(null);
+}
+
+function keep(of: Stored | null): void {
+  if (of) sessionStorage.setItem(key, JSON.stringify(of));
+  else sessionStorage.removeItem(key);
+  stored.set(of);
 }
 
 // A token with * is valid for several scopes, of which the page shows one.
@@ -73,8 +96,7 @@ export const scopeNow = (): Scope | null =>
   scope.value ?? (session.value && !wide(session.value) ? { tenantId: session.value.tenant, workspaceId: session.value.workspace } : null);
 
 export function choose(at: Scope | null): void {
-  if (at) sessionStorage.setItem(scopeKey, JSON.stringify(at));
-  else sessionStorage.removeItem(scopeKey);
+  if (stored.value) keep({ ...stored.value, scope: at });
   scope.set(at);
 }
 
@@ -91,13 +113,10 @@ export function begin(): void {
     }
     return;
   }
-  const stored = sessionStorage.getItem(tokenKey);
-  if (!stored) return;
-  let at: Scope | null = null;
   try {
-    at = JSON.parse(sessionStorage.getItem(scopeKey) ?? 'null') as Scope | null;
+    const of = JSON.parse(sessionStorage.getItem(key) ?? 'null') as Stored | null;
+    if (of) restore(of);
   } catch {
-    /* choose again */
+    /* sign in again */
   }
-  signIn(stored, at, sessionStorage.getItem(contextKey) ?? '');
 }

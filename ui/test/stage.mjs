@@ -12,7 +12,7 @@ const binary = join(root, 'bin/lubdub');
 const keys = 'test=' + Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
 
 // freePort returns a port below the range for outgoing connections, so that no other process takes it first.
-const freePort = () =>
+export const freePort = () =>
   new Promise((done) => {
     const s = createServer(),
       port = 21_000 + Math.floor(Math.random() * 10_000);

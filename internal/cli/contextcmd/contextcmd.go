@@ -62,10 +62,14 @@ func opens(c contexts.Context) string {
 	case c.Token == "":
 		return "nothing"
 	}
-	if _, claims, err := session.ReadClaims(c.Token); err == nil && claims.Role != "" {
-		return "a token, role " + claims.Role
+	what := "a token"
+	if c.Login != nil {
+		what = "a sign-in"
 	}
-	return "a token"
+	if _, claims, err := session.ReadClaims(c.Token); err == nil && claims.Role != "" {
+		return what + ", role " + claims.Role
+	}
+	return what
 }
 
 type Use struct {
@@ -129,6 +133,9 @@ func (c *Set) Run(env *session.Env) error {
 	}
 	if c.AllowHTTP != nil {
 		at.AllowHTTP = *c.AllowHTTP
+	}
+	if c.TokenCommand != nil || c.Token != nil {
+		at.Login = nil
 	}
 	if c.TokenCommand != nil {
 		at.Token = ""

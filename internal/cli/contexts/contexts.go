@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/goccy/go-yaml"
+	"golang.org/x/sys/unix"
 )
 
 // Context is one deployment as one operator sees it.
@@ -22,6 +23,8 @@ type Context struct {
 	// Token is the credential; or TokenCommand is a line for sh that prints one.
 	Token        string `yaml:"token,omitempty"`
 	TokenCommand string `yaml:"tokenCommand,omitempty"`
+	// Login renews Token; nil: it is not from `lubdub login`.
+	Login *Login `yaml:"login,omitempty"`
 	// CAFile holds the authorities to trust, in PEM; empty: the system's.
 	CAFile string `yaml:"caFile,omitempty"`
 	// Tenant and Workspace are the scope of every call; empty: the token's own.
@@ -29,6 +32,13 @@ type Context struct {
 	Workspace string `yaml:"workspace,omitempty"`
 	// AllowHTTP lets the token go over http:// to a host that is not this one.
 	AllowHTTP bool `yaml:"allowHTTP,omitempty"`
+}
+
+// Login is a sign-in with the server's OpenID provider.
+type Login struct {
+	TokenURL     string `yaml:"tokenURL"`
+	ClientID     string `yaml:"clientID"`
+	RefreshToken string `yaml:"refreshToken,omitempty"`
 }
 
 // File is all of them.
@@ -104,6 +114,33 @@ func (f *File) Save() error {
 		return err
 	}
 	return os.Rename(temporary.Name(), f.Path)
+}
+
+// Locked reads the file, changes it and writes it, while no other command does so.
+func Locked(getenv func(string) string, change func(*File) error) error {
+	path, err := pathOf(getenv)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // which releases it
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("%s cannot be locked: %w", lock.Name(), err)
+	}
+	file, err := Open(getenv)
+	if err != nil {
+		return err
+	}
+	if err := change(file); err != nil {
+		return err
+	}
+	return file.Save()
 }
 
 // Names lists the contexts.

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/cli/contexts"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 )
 
@@ -19,12 +21,17 @@ type Credential struct {
 	env               *Env
 	context           string // the context's name; empty: none
 	Text              string
-	command           string // prints the token; empty: it is Text
+	command           string          // prints the token; empty: it is Text
+	login             *contexts.Login // renews the token; nil: nothing does
+	renewing          sync.Mutex
 	Tenant, Workspace string
 }
 
 // Token returns the token: the one that is known, or what the command of the context prints.
 func (t *Credential) Token(ctx context.Context) (string, error) {
+	if t.login != nil {
+		return t.renewed(ctx)
+	}
 	if t.command == "" {
 		return t.Text, nil
 	}
@@ -85,6 +92,9 @@ func (t *Credential) RenewalHint() string {
 	into := ""
 	if t.context != "" {
 		into = " | lubdub context set " + t.context + " --token -"
+	}
+	if t.login != nil {
+		return "The sign-in has ended. Sign in again: lubdub login --context " + t.context
 	}
 	if t.Text == "" {
 		return "No token was sent. Create one on a host that has the signing keys: lubdub token --role operator" + into

@@ -28,9 +28,9 @@ type Flags struct {
 	Timeout   time.Duration `default:"10s" help:"How long to wait for an answer."`
 }
 
-// find returns the selected context. One on the command line takes precedence over variables, and these over the current one. A context's
+// Find returns the selected context. One on the command line takes precedence over variables, and these over the current one. A context's
 // token is sent only to the context's server.
-func (c *Flags) find(env *Env) (name string, at contexts.Context, err error) {
+func (c *Flags) Find(env *Env) (name string, at contexts.Context, err error) {
 	server, token := c.Server, env.Getenv(client.EnvToken)
 	if c.Context == "" {
 		server = cmp.Or(server, env.Getenv(client.EnvURL))
@@ -62,7 +62,7 @@ func (c *Flags) find(env *Env) (name string, at contexts.Context, err error) {
 			suggest.DidYouMean(name, file.Names()))
 	}
 	if token != "" {
-		at.Token, at.TokenCommand = token, ""
+		at.Token, at.TokenCommand, at.Login = token, "", nil
 	}
 	return name, at, nil
 }

@@ -5,9 +5,11 @@ package session
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
+	"github.com/lubdub-io/lubdub/internal/cli/contexts"
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
@@ -32,17 +34,22 @@ func (c *Flags) Open(env *Env) (*Session, error) {
 	if c.Timeout <= 0 {
 		return nil, exit.Misusef("--timeout %v leaves no time for an answer; without the flag it is 10s", c.Timeout)
 	}
-	name, at, err := c.find(env)
+	name, at, err := c.Find(env)
 	if err != nil {
 		return nil, err
 	}
+	return c.OpenAt(env, name, at)
+}
+
+// OpenAt creates a client for a deployment; the context's name may be empty.
+func (c *Flags) OpenAt(env *Env, name string, at contexts.Context) (s *Session, err error) {
 	if err := CheckServer(at.Server); err != nil {
 		return nil, err
 	}
-	s := &Session{
+	s = &Session{
 		Printer: &output.Printer{W: env.Stdout, Format: c.Output, Colour: env.Colourful()}, Env: env, ContextName: name, Server: at.Server,
 		Credential: &Credential{
-			env: env, context: name, Text: at.Token, command: at.TokenCommand, Tenant: at.Tenant, Workspace: at.Workspace,
+			env: env, context: name, Text: at.Token, command: at.TokenCommand, login: at.Login, Tenant: at.Tenant, Workspace: at.Workspace,
 		},
 	}
 	if s.transport, err = newTransport(at); err != nil {
@@ -63,6 +70,11 @@ func (c *Flags) Open(env *Env) (*Session, error) {
 		return nil, exit.Misused(err)
 	}
 	return s, nil
+}
+
+// HTTP returns a client for what is not of the API. It sends no token.
+func (s *Session) HTTP() *http.Client {
+	return &http.Client{Transport: s.transport, Timeout: 10 * time.Second}
 }
 
 // Where names which deployment this is.

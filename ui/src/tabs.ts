@@ -1,0 +1,84 @@
+import { serverNow } from './api';
+import { renew } from './oidc';
+import { restore, session, signedOut, signOut, stored, type Stored } from './session';
+
+// Tabs of one browser that show the same server share a session: a tab without one asks the others, and signing out in one ends it in all
+// that share it. A tab that was signed in with another token has another session.
+
+type Message =
+  | { is: 'wanted' }
+  | { is: 'session'; of: Stored }
+  | { is: 'renewed'; of: Stored }
+  | { is: 'ended'; id: string; why: string }
+  | { is: 'active'; id: string };
+
+const channel = new BroadcastChannel('lubdub' + location.pathname);
+const send = (m: Message): void => channel.postMessage(m);
+
+const renewBefore = 60_000; // how long before its token expires a session is renewed
+const checkEvery = 5_000;
+let lastInput = Date.now();
+
+// shareSession follows the session from now on.
+export function shareSession(): void {
+  let of = stored.value;
+  channel.onmessage = ({ data: m }: MessageEvent<Message>) => {
+    const own = stored.value;
+    if (m.is === 'wanted' && own) send({ is: 'session', of: own });
+    else if (m.is === 'session' && !own) adopt(m.of);
+    else if (m.is === 'renewed' && own?.id === m.of.id) adopt({ ...m.of, scope: own.scope });
+    else if (m.is === 'ended' && own?.id === m.id) leave(m.why);
+    else if (m.is === 'active' && own?.id === m.id) lastInput = Date.now();
+  };
+  const adopt = (other: Stored): void => {
+    of = other; // before the change below, which is not this tab's
+    lastInput = Date.now();
+    restore(other);
+    of = stored.value;
+    keepRenewed();
+  };
+  const leave = (reason: string): void => {
+    of = null;
+    signOut(reason);
+  };
+  stored.follow(() => {
+    const now = stored.value;
+    if (of && !now) send({ is: 'ended', id: of.id, why: signedOut.value });
+    if (now && now.id !== of?.id) lastInput = Date.now();
+    const begun = now && now.id !== of?.id;
+    of = now;
+    if (begun) keepRenewed();
+  });
+  if (stored.value) keepRenewed();
+  else send({ is: 'wanted' });
+
+  const input = (): void => {
+    const now = Date.now();
+    if (stored.value && now - lastInput > checkEvery) send({ is: 'active', id: stored.value.id });
+    lastInput = now;
+  };
+  for (const event of ['pointerdown', 'keydown', 'wheel']) addEventListener(event, input, { passive: true });
+  setInterval(() => {
+    const limit = stored.value?.idleTimeoutMs;
+    if (limit && Date.now() - lastInput > limit)
+      signOut('You were signed out because there was no input for ' + Math.round(limit / 60_000) + ' minutes.');
+  }, checkEvery);
+}
+
+// keepRenewed renews the session while it lasts. Of the tabs that share it one does so: that which has the lock, until it is closed.
+function keepRenewed(): void {
+  const id = stored.value!.id;
+  if (!stored.value!.refreshToken) return;
+  void navigator.locks.request('lubdub.renew.' + id, async () => {
+    while (stored.value?.id === id && stored.value.refreshToken) {
+      const left = session.value!.expires - serverNow() - renewBefore;
+      await new Promise((r) => setTimeout(r, Math.max(left, checkEvery)));
+      if (stored.value?.id !== id || session.value!.expires - serverNow() > renewBefore) continue;
+      const next = await renew(stored.value);
+      if (!next) return; // the token expires, and the server's 401 ends the session
+      if (stored.value?.id !== id) return;
+      restore(next);
+      send({ is: 'renewed', of: next });
+    }
+  });
+}
