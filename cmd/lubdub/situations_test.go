@@ -111,7 +111,8 @@ func TestEveryViewReportsTheSameSituation(t *testing.T) {
 		return map[string]float64{`lubdub_stale_workers_total{queue="post",tenant="default",workspace="default"}`: n}
 	}
 	w.agree(situation{name: "a worker is killed that holds tasks", severity: v1.SeverityWarn, code: "recently-lost",
-		message: "1 worker lost in the last hour while holding 13 attempts (13 requeued", metrics: lost(1), alerts: []string{"LubdubTasksDie"}})
+		message: "1 worker lost in the last hour while holding 13 attempts (13 requeued", metrics: lost(1),
+		alerts: []string{"LubdubAttemptsFailing"}})
 
 	for range 2 {
 		ann = hire("post", "ann", false)
@@ -123,7 +124,7 @@ func TestEveryViewReportsTheSameSituation(t *testing.T) {
 	flaps[`lubdub_flapping{kind="worker"}`] = 1
 	w.agree(situation{name: "a worker flaps", severity: v1.SeverityWarn, code: "flapping", message: "1 worker is flapping", metrics: flaps,
 		remains: []string{"recently-lost"},
-		alerts:  []string{"LubdubTasksDie", "LubdubWorkersFlap", "LubdubWorkersStale", "LubdubQueueWorkersStale"}})
+		alerts:  []string{"LubdubAttemptsFailing", "LubdubWorkersFlapping", "LubdubWorkersStale", "LubdubQueueWorkersStale"}})
 
 	for _, next := range []string{"cat", "dan"} {
 		worker := hire("post", next, true)
@@ -135,16 +136,16 @@ func TestEveryViewReportsTheSameSituation(t *testing.T) {
 	w.agree(situation{name: "a task loses its workers", severity: v1.SeverityWarn, code: "poison-task",
 		message: "Task bomb (queue post, type bomb, ", metrics: lost(5),
 		remains: []string{"recently-lost", "flapping"},
-		alerts:  []string{"LubdubTasksDie", "LubdubWorkersFlap", "LubdubWorkersStale", "LubdubQueueWorkersStale"}})
+		alerts:  []string{"LubdubAttemptsFailing", "LubdubWorkersFlapping", "LubdubWorkersStale", "LubdubQueueWorkersStale"}})
 
 	if err := redis.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	w.agree(situation{name: "Redis is frozen", severity: v1.SeverityFail, code: "redis",
 		message: "is not responding. Requests that need it get 503", metrics: map[string]float64{"lubdub_redis_silent": 1},
-		alerts: []string{"LubdubRedisDown", "LubdubNobodySweeps"},
-		mayFire: []string{"LubdubTasksDie", "LubdubWorkersFlap", "LubdubWorkersStale", "LubdubQueueWorkersStale", "LubdubBeatsRefused",
-			"LubdubNoBeats"}})
+		alerts: []string{"LubdubRedisDown", "LubdubSweeperDown"},
+		mayFire: []string{"LubdubAttemptsFailing", "LubdubWorkersFlapping", "LubdubWorkersStale", "LubdubQueueWorkersStale",
+			"LubdubHeartbeatsRefused", "LubdubNoHeartbeats"}})
 }
 
 // startRunner starts a worker of a queue as a separate process.

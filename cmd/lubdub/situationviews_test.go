@@ -19,7 +19,7 @@ import (
 )
 
 // ofABusyHost are warnings and alerts that a host without time for its processes may cause in any situation.
-var ofABusyHost = []string{"shard-time", "shards", "sweep-lag", "redis-round-trip", "LubdubSweepLag", "LubdubShardTimeStopped"}
+var ofABusyHost = []string{"shard-time", "shards", "sweep-lag", "redis-round-trip", "LubdubSweepLag", "LubdubTimeoutsPaused"}
 
 // views are those of one deployment.
 type views struct {

@@ -5,21 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 const chartDir = "../helm/lubdub"
@@ -80,8 +75,27 @@ type chartCase struct {
 	kinds           string // what there is of some kinds; "" is not looked at
 }
 
-// The chart over a table of values: `helm lint` finds nothing, and what `helm template` makes of them fits together and fits the
-// program.
+// fit renders the chart: `helm lint` finds nothing, and what `helm template` makes of the values fits together and fits the program.
+func (c *chartCase) fit(t *testing.T) *objects {
+	t.Helper()
+	for _, m := range lint.All(chartDir, values(t, c.values), "ns", true).Messages {
+		if m.Severity > support.InfoSev {
+			t.Error(m)
+		}
+	}
+	files, err := template(t, cmp.Or(c.release, "lubdub"), c.values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := decoded(t, files)
+	o.fit(t)
+	if kinds := o.kinds(); c.kinds != "" && kinds != c.kinds {
+		t.Errorf("%s, and not %s", kinds, c.kinds)
+	}
+	return o
+}
+
+// The chart over a table of values.
 func TestChart(t *testing.T) {
 	for name, c := range map[string]chartCase{
 		"the bundled Redis": {values: bundled, kinds: "3 workloads, 2 budgets, 1 autoscalers, 3 policies, 0 ingresses"},
@@ -128,84 +142,13 @@ image: {repository: r/lubdub, tag: '1', pullSecrets: [{name: s}]}`},
 		"a public URL and a class of storage": {values: `redis: {bundled: {enabled: true, storageClassName: fast, storage: 1Gi}}
 publicUrl: https://lubdub.example.com`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, m := range lint.All(chartDir, values(t, c.values), "ns", true).Messages {
-				if m.Severity > support.InfoSev {
-					t.Error(m)
-				}
-			}
-			files, err := template(t, cmp.Or(c.release, "lubdub"), c.values)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o := decoded(t, files)
-			o.fit(t)
-			if kinds := o.kinds(); c.kinds != "" && kinds != c.kinds {
-				t.Errorf("%s, and not %s", kinds, c.kinds)
-			}
-		})
+		t.Run(name, func(t *testing.T) { c.fit(t) })
 	}
 }
 
 func (o *objects) kinds() string {
 	return fmt.Sprintf("%d workloads, %d budgets, %d autoscalers, %d policies, %d ingresses", len(o.workloads), len(o.budgets),
 		len(o.autoscalers), len(o.policies), len(o.ingresses))
-}
-
-// One PodMonitor selects the replicas of both roles, and not Redis; rules and dashboards are those of deploy/observability.
-func TestChartMonitoring(t *testing.T) {
-	files, err := template(t, "x", bundled+`
-monitoring:
-  podMonitor: {enabled: true, labels: {release: prometheus}}
-  rules: {enabled: true, runbookUrl: 'https://wiki.example.com/lubdub'}
-  dashboards: {enabled: true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := decoded(t, files)
-	if len(o.monitors) != 1 || len(o.rules) != 1 {
-		t.Fatalf("%d monitors, %d rules", len(o.monitors), len(o.rules))
-	}
-	m := o.monitors[0]
-	selector, err := metav1.LabelSelectorAsSelector(&m.Spec.Selector)
-	if err != nil || m.Labels["release"] != "prometheus" {
-		t.Fatal(m.Labels, err)
-	}
-	for _, w := range o.workloads {
-		role := w.pods.Labels["app.kubernetes.io/component"]
-		selected := selector.Matches(labels.Set(w.pods.Labels))
-		if selected != (role != "redis") {
-			t.Errorf("pods of %s are selected: %t", role, selected)
-		}
-		if endpoint := m.Spec.PodMetricsEndpoints[0]; selected && !slices.ContainsFunc(w.pods.Spec.Containers[0].Ports,
-			func(p corev1.ContainerPort) bool { return p.Name == *endpoint.Port }) {
-			t.Errorf("pods of %s have no port %s", role, *endpoint.Port)
-		}
-	}
-	var want monitoringv1.PrometheusRuleSpec
-	text := read(t, "../observability/rules.yml")
-	text = strings.ReplaceAll(text, "https://github.com/lubdub-io/lubdub/blob/main/docs/runbooks.md", "https://wiki.example.com/lubdub")
-	strictly(t, []byte(text), &want)
-	if len(want.Groups) == 0 || !reflect.DeepEqual(o.rules[0].Spec, want) {
-		t.Error("the rules are not those of deploy/observability")
-	}
-	dashboards, _ := filepath.Glob("../observability/grafana/dashboards/*.json")
-	for _, c := range o.configMaps {
-		if c.Labels["grafana_dashboard"] == "" {
-			continue
-		}
-		for _, file := range dashboards {
-			if c.Data[filepath.Base(file)] != read(t, file) {
-				t.Errorf("%s is not the dashboard of deploy/observability", filepath.Base(file))
-			}
-			delete(c.Data, filepath.Base(file))
-		}
-		if len(dashboards) == 0 || len(c.Data) > 0 {
-			t.Errorf("%d dashboards; more: %v", len(dashboards), c.Data)
-		}
-		return
-	}
-	t.Error("the dashboards are in no ConfigMap that Grafana's sidecar finds")
 }
 
 // Values that mean nothing, or two things, are refused in words.
@@ -216,6 +159,7 @@ func TestChartRefuses(t *testing.T) {
 		"a setting that follows":     {bundled + "\nconfig: {drain-delay: 1s}", "config.drain-delay is the chart's own"},
 		"a setting that is a secret": {bundled + "\nconfig: {redis: redis://r:6379/0}", "config.redis is the chart's own"},
 		"a runbook without scheme":   {bundled + "\nmonitoring: {rules: {runbookUrl: wiki}}", "runbookUrl"},
+		"a selector in braces":       {bundled + "\nmonitoring: {rules: {selector: '{job=\"x\"}'}}", "selector"},
 		"a value that is misspelt":   {bundled + "\nreplicas: 3", "dditional propert"},
 		"one that is so deeper down": {bundled + "\napi: {replica: 3}", "dditional propert"},
 		"no margin":                  {bundled + "\nterminationMarginSeconds: 0", "terminationMarginSeconds"},

@@ -30,7 +30,7 @@ type objects struct {
 	policies    []*networkingv1.NetworkPolicy
 	ingresses   []*networkingv1.Ingress
 	namespaces  []*corev1.Namespace
-	monitors    []*monitoringv1.PodMonitor
+	monitors    []*monitoringv1.ServiceMonitor
 	rules       []*monitoringv1.PrometheusRule
 	named       []metav1.Object // all of them
 }
@@ -51,6 +51,9 @@ func (o *objects) add(t *testing.T, document []byte) {
 	var is metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &is); err != nil {
 		t.Fatal(err)
+	}
+	if is.GroupVersionKind().Group != "monitoring.coreos.com" { // whose schemas are those of the Prometheus operator's types
+		fitsSchema(t, is.GroupVersionKind(), document)
 	}
 	switch is.APIVersion + " " + is.Kind {
 	case "v1 ConfigMap":
@@ -75,7 +78,7 @@ func (o *objects) add(t *testing.T, document []byte) {
 		keep(t, o, document, &o.policies)
 	case "networking.k8s.io/v1 Ingress":
 		keep(t, o, document, &o.ingresses)
-	case "monitoring.coreos.com/v1 PodMonitor":
+	case "monitoring.coreos.com/v1 ServiceMonitor":
 		keep(t, o, document, &o.monitors)
 	case "monitoring.coreos.com/v1 PrometheusRule":
 		keep(t, o, document, &o.rules)

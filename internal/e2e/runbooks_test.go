@@ -13,13 +13,51 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Each alert has a runbook, and each runbook an alert.
+// The tests of promtool show each alert firing, and not firing.
+func TestEachAlertIsTested(t *testing.T) {
+	t.Parallel()
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, name := range []string{"rules_test.yml", "budgets_test.yml"} {
+		var file struct {
+			Tests []struct {
+				Alerts []struct {
+					Name string `yaml:"alertname"`
+					Want []any  `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+			} `yaml:"tests"`
+		}
+		if err := yaml.Unmarshal([]byte(read(t, "../../deploy/observability/"+name)), &file); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range file.Tests {
+			for _, a := range test.Alerts {
+				if len(a.Want) > 0 {
+					fires[a.Name] = true
+				} else {
+					silent[a.Name] = true
+				}
+			}
+		}
+	}
+	alerts := regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllStringSubmatch(read(t, "../../deploy/observability/rules.yml"), -1)
+	if len(alerts) == 0 {
+		t.Fatal("there are no alerts")
+	}
+	for _, m := range alerts {
+		if !fires[m[1]] || !silent[m[1]] {
+			t.Errorf("%s is shown firing: %t, not firing: %t", m[1], fires[m[1]], silent[m[1]])
+		}
+	}
+}
+
+// Each alert has a runbook with its name, and each runbook an alert.
 func TestEachAlertHasItsRunbook(t *testing.T) {
 	t.Parallel()
 	var file struct {
 		Groups []struct {
 			Rules []struct {
 				Alert       string            `yaml:"alert"`
+				Labels      map[string]string `yaml:"labels"`
 				Annotations map[string]string `yaml:"annotations"`
 			} `yaml:"rules"`
 		} `yaml:"groups"`
@@ -34,19 +72,22 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 			if r.Alert == "" { // a recording rule
 				continue
 			}
-			anchor, ok := strings.CutPrefix(r.Annotations["runbook_url"], "https://github.com/lubdub-io/lubdub/blob/main/docs/runbooks.md#")
-			if !ok || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
-				t.Errorf("%s lacks a runbook, a summary or a description", r.Alert)
+			url := "https://github.com/lubdub-io/lubdub/blob/main/docs/runbooks.md#" + strings.ToLower(r.Alert)
+			if r.Annotations["runbook_url"] != url || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+				t.Errorf("%s lacks the runbook %s, a summary or a description", r.Alert, url)
 			}
-			named = append(named, anchor)
+			if severity := r.Labels["severity"]; severity != "critical" && severity != "warning" {
+				t.Errorf("%s has the severity %q", r.Alert, severity)
+			}
+			named = append(named, r.Alert)
 		}
 	}
 	var there []string
 	for _, m := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(read(t, "../../docs/runbooks.md"), -1) {
-		there = append(there, strings.ReplaceAll(strings.ToLower(m[1]), " ", "-"))
+		there = append(there, m[1])
 	}
 	slices.Sort(named)
-	named = slices.Compact(named) // alerts may share one
+	named = slices.Compact(named) // an alert may have a rule for each severity
 	slices.Sort(there)
 	if len(named) == 0 || !slices.Equal(named, there) {
 		t.Errorf("alerts name %q, and there are %q", named, there)

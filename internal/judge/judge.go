@@ -252,7 +252,7 @@ func (v *verdict) lag(s *v1.Stats) {
 	}
 	if least > lagForLong {
 		v.warn("sweep-lag", fmt.Sprintf("Sweepers have been at least %v late throughout the last minute.", least),
-			"add a sweeper, or find what slows Redis down: docs/runbooks.md#sweep-lag")
+			"add a sweeper, or find what slows Redis down: docs/runbooks.md#lubdubsweeplag")
 	}
 }
 
@@ -274,7 +274,7 @@ func (v *verdict) refusals(s *v1.Stats) {
 	rate, accepted := float64(refused)/seconds, float64(last.Beats)/seconds
 	if rate > refusedShare*accepted+refusedPerSecond {
 		v.fail("refusals", fmt.Sprintf("Rejecting %.1f heartbeats/s; accepting %.1f/s.", rate, accepted),
-			"check the findings about Redis and replicas; no worker is failed for it: docs/runbooks.md#beats-are-refused")
+			"check the findings about Redis and replicas; no worker is failed for it: docs/runbooks.md#lubdubheartbeatsrefused")
 	}
 }
 

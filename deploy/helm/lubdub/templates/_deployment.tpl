@@ -25,6 +25,7 @@ spec:
     metadata:
       labels:
         {{- include "lubdub.selector" $pods | nindent 8 }}
+        app.kubernetes.io/part-of: {{ include "lubdub.fullname" $root }} # selects the replicas of both roles
         {{- with .values.podLabels }}{{ toYaml . | nindent 8 }}{{ end }}
       annotations:
         checksum/settings: {{ include "lubdub.settings" $root | sha256sum }}

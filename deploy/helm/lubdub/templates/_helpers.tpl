@@ -34,6 +34,22 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- .Values.publicUrl | default (printf "%s://%s-api.%s.svc:%v" $scheme (include "lubdub.fullname" .) .Release.Namespace .Values.service.port) -}}
 {{- end -}}
 
+{{/* The Service that Prometheus scrapes replicas by; its name is their job. */}}
+{{- define "lubdub.metricsService" -}}
+{{- include "lubdub.fullname" . }}-metrics
+{{- end -}}
+
+{{/* The matchers of the series that rules evaluate. */}}
+{{- define "lubdub.rulesSelector" -}}
+{{- with .Values.monitoring -}}
+{{- if .rules.selector -}}{{ .rules.selector }}
+{{- else if .serviceMonitor.enabled -}}
+{{- printf "namespace=%q,job=%q" $.Release.Namespace (include "lubdub.metricsService" $) -}}
+{{- else -}}job=~".*lubdub.*"
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Redis must be configured once; a second value would be ignored silently. */}}
 {{- define "lubdub.redisIsNamed" -}}
 {{- $ways := 0 -}}
