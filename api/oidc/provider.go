@@ -60,7 +60,6 @@ type Endpoints struct {
 	Authorization       string `json:"authorization_endpoint"`
 	Token               string `json:"token_endpoint"`
 	DeviceAuthorization string `json:"device_authorization_endpoint,omitempty"`
-	EndSession          string `json:"end_session_endpoint,omitempty"`
 	Keys                string `json:"jwks_uri,omitempty"`
 }
 

@@ -18,6 +18,7 @@ func TestExamples(t *testing.T) {
 		"external-secrets.yaml": "2 workloads, 2 budgets, 1 autoscalers, 2 policies, 0 ingresses",
 		"ingress-tls.yaml":      "2 workloads, 2 budgets, 1 autoscalers, 2 policies, 1 ingresses",
 		"monitoring.yaml":       "2 workloads, 2 budgets, 1 autoscalers, 2 policies, 0 ingresses",
+		"oidc.yaml":             "3 workloads, 2 budgets, 1 autoscalers, 3 policies, 0 ingresses",
 		"sentinel.yaml":         "2 workloads, 2 budgets, 1 autoscalers, 2 policies, 0 ingresses",
 	}
 	files, err := filepath.Glob(examplesDir + "/*.yaml")

@@ -9,7 +9,6 @@ export interface Provider {
   issuer: string;
   authorization_endpoint: string;
   token_endpoint: string;
-  end_session_endpoint?: string;
   client_id: string;
   scopes: string[];
   idleTimeoutMs?: number;

@@ -76,8 +76,8 @@ export function restore(of: Stored): boolean {
 }
 
 export function signOut(why: string): void {
+  signedOut.set(why); // first: other tabs learn it when the session is no longer stored
   keep(null);
-  signedOut.set(why);
   scope.set(null);
   session.set(null);
 }

@@ -22,6 +22,10 @@ export class Signal<T> {
 
 export function use<T>(s: Signal<T>): T {
   const [, again] = useState({});
-  useEffect(() => s.follow(() => again({})), [s]);
-  return s.value;
+  const drawn = s.value;
+  useEffect(() => {
+    if (!Object.is(s.value, drawn)) again({}); // set between the first drawing and now
+    return s.follow(() => again({}));
+  }, [s]);
+  return drawn;
 }

@@ -25,17 +25,18 @@ export function shareSession(): void {
   channel.onmessage = ({ data: m }: MessageEvent<Message>) => {
     const own = stored.value;
     if (m.is === 'wanted' && own) send({ is: 'session', of: own });
-    else if (m.is === 'session' && !own) adopt(m.of);
-    else if (m.is === 'renewed' && own?.id === m.of.id) adopt({ ...m.of, scope: own.scope });
+    else if (m.is === 'session' && !own) {
+      adopt(m.of);
+      lastInput = Date.now();
+      keepRenewed();
+    } else if (m.is === 'renewed' && own?.id === m.of.id) adopt({ ...m.of, scope: own.scope });
     else if (m.is === 'ended' && own?.id === m.id) leave(m.why);
     else if (m.is === 'active' && own?.id === m.id) lastInput = Date.now();
   };
   const adopt = (other: Stored): void => {
     of = other; // before the change below, which is not this tab's
-    lastInput = Date.now();
     restore(other);
     of = stored.value;
-    keepRenewed();
   };
   const leave = (reason: string): void => {
     of = null;
@@ -44,10 +45,11 @@ export function shareSession(): void {
   stored.follow(() => {
     const now = stored.value;
     if (of && !now) send({ is: 'ended', id: of.id, why: signedOut.value });
-    if (now && now.id !== of?.id) lastInput = Date.now();
     const begun = now && now.id !== of?.id;
     of = now;
-    if (begun) keepRenewed();
+    if (!begun) return;
+    lastInput = Date.now();
+    keepRenewed();
   });
   if (stored.value) keepRenewed();
   else send({ is: 'wanted' });

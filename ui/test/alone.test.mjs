@@ -12,7 +12,7 @@ let stage, browser;
 
 before(async () => {
   [stage, browser] = await Promise.all([
-    open({ fleet: false, tenants: [], with: ['--mass-expiry-brake', 'on'], redisWith: ['--appendonly', 'yes'] }),
+    open({ fleet: false, interval: '1m', tenants: [], with: ['--mass-expiry-brake', 'on'], redisWith: ['--appendonly', 'yes'] }),
     launch(),
   ]);
 });

@@ -28,7 +28,7 @@ spec:
         app.kubernetes.io/part-of: {{ include "lubdub.fullname" $root }} # selects the replicas of both roles
         {{- with .values.podLabels }}{{ toYaml . | nindent 8 }}{{ end }}
       annotations:
-        checksum/settings: {{ include "lubdub.settings" $root | sha256sum }}
+        checksum/settings: {{ print (include "lubdub.settings" $root) (toYaml $root.Values.oidc) | sha256sum }}
         prometheus.io/scrape: "true"
         prometheus.io/port: "9090"
         {{- with .values.podAnnotations }}{{ toYaml . | nindent 8 }}{{ end }}

@@ -69,6 +69,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{- $own = merge $own (dict "tls-cert-file" "/etc/lubdub/tls/tls.crt" "tls-key-file" "/etc/lubdub/tls/tls.key") -}}
 {{- end -}}
 {{- if .Values.redis.caSecret -}}{{- $own = merge $own (dict "redis-tls-ca-file" "/etc/lubdub/redis-ca/ca.crt") -}}{{- end -}}
+{{- if .Values.oidc -}}{{- $own = merge $own (dict "oidc-file" "/etc/lubdub/settings/oidc.yaml") -}}{{- end -}}
 {{- range $key, $_ := .Values.config -}}
 {{- if or (hasKey $own $key) (has $key (list "redis" "roles" "signing-keys" "signing-keys-file" "admin-tls")) -}}
 {{- fail (printf "config.%s is the chart's own: it follows from the other values" $key) -}}
