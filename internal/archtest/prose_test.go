@@ -132,7 +132,7 @@ func TestProse(t *testing.T) {
 	if *proseDir == "" {
 		t.Skip("no -prose")
 	}
-	cmd := exec.Command("git", "ls-files", "api", "cmd", "deploy", "internal", "lua", "sdk", "tracker", "ui/src", "bench")
+	cmd := exec.Command("git", "ls-files", "api", "cmd", "deploy", "examples", "internal", "lua", "sdk", "tracker", "ui/src", "bench")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {
