@@ -1,6 +1,6 @@
 # `make` without a target lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test test-all lint-go lint-web lint-python lint-prose format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-ui test-ui-flood test-ui-scale test-valkey
+.PHONY: help run demo build check test test-all lint-go lint-web lint-python lint-prose format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-rust deps-rust test-ui test-ui-flood test-ui-scale test-valkey
 
 # Version information in the binary. The go command records the same, but not in git worktrees.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -133,7 +133,7 @@ deps-ui: deps # also install what the dashboard's tests need
 
 test-ui: deps-ui build ## test the dashboard: its types against openapi.json, and a browser against server, Redis and fleet; a minute; EVERYWHERE=1: each action at each width in each theme
 	cd ui && node_modules/.bin/openapi-typescript ../api/openapi.json -o src/api.gen.ts && node_modules/.bin/tsc -p .
-	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/dashboard.test.mjs test/alone.test.mjs test/operator.test.mjs
+	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/dashboard.test.mjs test/alone.test.mjs test/operator.test.mjs test/signin.test.mjs
 
 test-ui-flood: deps-ui build ## load Events, Overview, Tasks and Pulse with 5,000 events a second for FLOOD (60) seconds each, Pulse with 10,000 workers: memory, long tasks
 	cd ui && node test/flood.mjs $(or $(FLOOD),60)
@@ -147,9 +147,10 @@ test-webhooks: deps-node ## kill sweepers while Node receives webhooks and verif
 test-typescript: build deps-typescript ## test the TypeScript SDK: its types against api/openapi.json, its unit tests, a real server, an empty project, and the package to publish
 	cd sdk/typescript && npm test && npm run publint && npm run e2e
 
-test-conformance: deps-node ## test every SDK against the cases in sdk/conformance, each case against a runner with that fault, and half a minute of outages; a minute
+test-conformance: deps-node ## test every SDK against the cases in sdk/conformance, each case against a runner with that fault, half a minute of outages, and examples/media through faults; two minutes
 	go test -count=1 -timeout 10m -run '^Test(Conformance|EveryCaseIsSeenToFail)$$' ./sdk/conformance -sdks all
 	go test -tags long -count=1 -timeout 10m -v -run '^TestLongSDKs$$' ./cmd/lubdub -sdks all
+	go test -tags long -count=1 -timeout 10m -v -parallel 3 -run '^TestLongMedia$$' ./examples/media/studio
 
 test-sdks: deps-node ## test every SDK's workers through ten minutes of restarts, freezes, kills, stops and cut connections: 20 processes and 2,000 running tasks each
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongSDKs$$' ./cmd/lubdub -sdks all -sdk-workers 20 -sdk-tasks 2000 -sdk-for 10m
@@ -165,12 +166,21 @@ test-python: build deps-python ## test the Python SDK on every installed interpr
 	cd sdk/python && npm ci --silent --no-audit --no-fund --omit=optional
 	python3 sdk/python/tools/test.py
 
+deps-rust: deps # also install cargo and the crates that the Rust SDK needs
+	@sh internal/ci/install-redis.sh rust
+
+test-rust: deps-rust ## test the Rust SDK: its format, clippy, unit tests, the examples in its README, and the cases in sdk/conformance; 3 minutes the first time
+	sdk/rust/tools/cargo fmt -- --check
+	sdk/rust/tools/cargo clippy --quiet --all-targets -- -D warnings
+	sdk/rust/tools/cargo test --quiet
+	go test -count=1 -timeout 10m -run '^TestConformance$$' ./sdk/conformance -sdks rust
+
 test-deploy: ## test deploy/: each alert fires only when it should; dashboard queries are valid; alerts agree with lubdub status in real situations; the systemd unit is valid and restricted; chart, manifests and Compose file pass their tools and match the settings
 	@sh internal/ci/install-redis.sh deploy
 	@mkdir -p bin/systemd
 	promtool check config --syntax-only deploy/observability/prometheus.yml
-	cd deploy/observability && promtool check rules rules.yml && promtool test rules rules_test.yml
-	DASHBOARD_RULES=$(CURDIR)/bin/dashboards.yml go test -count=1 -run '^Test(Dashboards|Situations)' ./cmd/lubdub && promtool check rules bin/dashboards.yml
+	cd deploy/observability && promtool check rules rules.yml && promtool test rules *_test.yml
+	DASHBOARD_RULES=$(CURDIR)/bin/dashboards.yml go test -count=1 -run '^Test(Dashboards|EveryView)' ./cmd/lubdub && promtool check rules bin/dashboards.yml
 	@sed 's#/usr/local/bin/lubdub#/bin/true#' deploy/systemd/lubdub.service > bin/systemd/lubdub.service
 	systemd-analyze verify bin/systemd/lubdub.service
 	cd deploy/check && GOWORK=off go test -vet=all -count=1 .
@@ -202,13 +212,13 @@ lint-go:
 	go tool staticcheck -tags long $(PACKAGES)
 	for of in bench/baselines/etcd bench/baselines/asynq $(ADAPTERS); do (cd $$of && GOWORK=off go vet ./...) || exit 1; done
 
-WEB = 'ui/src/**/*.{ts,tsx,css}' 'ui/test/**/*.mjs' 'sdk/typescript/{src,test,e2e,bench}/**/*.{ts,mjs}' 'sdk/typescript/*.mjs'
+WEB = 'ui/src/**/*.{ts,tsx,css}' 'ui/test/**/*.mjs' 'sdk/typescript/{src,test,e2e,bench}/**/*.{ts,mjs}' 'sdk/typescript/*.mjs' 'examples/**/*.ts'
 lint-web: deps-typescript
 	@sdk/typescript/node_modules/.bin/prettier --log-level warn --check $(WEB) || { echo "run make format on these files" >&2; exit 1; }
 
 lint-python:
 	@sh internal/ci/install-redis.sh lint
-	black --quiet --check sdk/python || { echo "run make format" >&2; exit 1; }
+	black --quiet --config sdk/python/pyproject.toml --check sdk/python examples || { echo "run make format" >&2; exit 1; }
 
 # Words to avoid are in .vale, exceptions with their reasons in .vale.ini. bin/prose/FILE.txt:LINE is the text in line LINE of FILE.
 VALE = github.com/vale-cli/vale/v3/cmd/vale@v3.20.0
@@ -224,7 +234,7 @@ format: deps-typescript ## format Go, TypeScript and Python
 	gofmt -w .
 	sdk/typescript/node_modules/.bin/prettier --log-level warn --write $(WEB)
 	@sh internal/ci/install-redis.sh lint
-	black --quiet sdk/python
+	black --quiet --config sdk/python/pyproject.toml sdk/python examples
 
 generate: ## regenerate files that are generated from the sources
 	go test ./api -run '^TestOpenAPIIsUpToDate$$' -count=1 -update

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/lubdub-io/lubdub/api/internal/conn"
 )
 
 // Waits are a replica's waiting calls: claims, waits for tasks and event streams. A token is verified when a call arrives, so each waiting
@@ -111,8 +113,8 @@ func (a *API) endReason(who *Principal) string {
 	return ""
 }
 
-// WhileValid runs an operation that may wait, with a context that ends when the request's token expires or is revoked, or the replica
-// stops. It returns the result only if the token is still valid then.
+// WhileValid runs an operation that may wait, with a context that ends when the request's token expires or is revoked, its client has gone,
+// or the replica stops. It returns the result only if the token is still valid then.
 func (req *Request) WhileValid(waits bool, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(req.during(req.API.Running))
 	defer cancel()
@@ -120,6 +122,8 @@ func (req *Request) WhileValid(waits bool, do func(context.Context) error) error
 		w := &waitingCall{who: req.Caller, cancel: cancel}
 		req.API.Waits.Add(w, time.Second)
 		defer req.API.Waits.Remove(w)
+		conn.OnHangUp(req.Ctx.Conn(), cancel)
+		defer conn.OnHangUp(req.Ctx.Conn(), nil)
 	}
 	err := do(ctx)
 	if why := req.API.endReason(req.Caller); why != "" && why != endDraining {

@@ -136,7 +136,7 @@ func (h *Handlers) await(req *httpapi.Request, n int, wait time.Duration, do fun
 	}
 	err := req.WhileValid(wait > 0, do)
 	if errors.Is(err, context.Canceled) {
-		return httpapi.Overloaded("This replica is shutting down; send the request again")
+		return httpapi.Overloaded("This replica is shutting down, or the connection was closed for writing; send the request again")
 	}
 	return err
 }

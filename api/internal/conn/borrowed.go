@@ -39,7 +39,7 @@ type borrowed interface {
 	Cut(*Cut) bool               // close it after the request under way; false: it was cut before
 	Known(shares.Holder) *Member // it has shown a valid token
 	Idle(idle bool)              // it is between two requests: the next byte read begins one
-	HungUp(func())               // the function is called when the client has ended its side, also if it already has
+	HungUp(func())               // the function, unless it is nil, is called when the client has ended its side, also if it already has
 }
 
 // Past is the state of a connection before it was on loan.

@@ -83,11 +83,12 @@ func (h *loan) notify(events uint32) bool {
 	return true
 }
 
-// HungUp registers f, which must not block, to be called when the client ends its side and when it has gone; immediately if it has.
+// HungUp registers f, which must not block, to be called when the client ends its side and when it has gone; immediately if it has. A nil f
+// ends that.
 func (h *loan) HungUp(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.hungUp = f; h.ended != 0 {
+	if h.hungUp = f; f != nil && h.ended != 0 {
 		f()
 	}
 }
