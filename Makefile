@@ -147,12 +147,12 @@ test-webhooks: deps-node ## kill sweepers while Node receives webhooks and verif
 test-typescript: build deps-typescript ## test the TypeScript SDK: its types against api/openapi.json, its unit tests, a real server, an empty project, and the package to publish
 	cd sdk/typescript && npm test && npm run publint && npm run e2e
 
-test-conformance: deps-node ## test every SDK against the cases in sdk/conformance, each case against a runner with that fault, half a minute of outages, and examples/media through faults; two minutes
+test-conformance: deps-node deps-rust ## test every SDK against the cases in sdk/conformance, each case against a runner with that fault, half a minute of outages, and examples/media through faults; two minutes
 	go test -count=1 -timeout 10m -run '^Test(Conformance|EveryCaseIsSeenToFail)$$' ./sdk/conformance -sdks all
 	go test -tags long -count=1 -timeout 10m -v -run '^TestLongSDKs$$' ./cmd/lubdub -sdks all
 	go test -tags long -count=1 -timeout 10m -v -parallel 3 -run '^TestLongMedia$$' ./examples/media/studio
 
-test-sdks: deps-node ## test every SDK's workers through ten minutes of restarts, freezes, kills, stops and cut connections: 20 processes and 2,000 running tasks each
+test-sdks: deps-node deps-rust ## test every SDK's workers through ten minutes of restarts, freezes, kills, stops and cut connections: 20 processes and 2,000 running tasks each
 	go test -tags long -count=1 -timeout 60m -v -run '^TestLongSDKs$$' ./cmd/lubdub -sdks all -sdk-workers 20 -sdk-tasks 2000 -sdk-for 10m
 
 CRON_EXPRESSIONS ?= 10000
@@ -169,11 +169,10 @@ test-python: build deps-python ## test the Python SDK on every installed interpr
 deps-rust: deps # also install cargo and the crates that the Rust SDK needs
 	@sh internal/ci/install-redis.sh rust
 
-test-rust: deps-rust ## test the Rust SDK: its format, clippy, unit tests, the examples in its README, and the cases in sdk/conformance; 3 minutes the first time
+test-rust: deps-rust ## test the Rust SDK: its format, clippy, unit tests and the examples in its README; 'make test-conformance' has its cases
 	sdk/rust/tools/cargo fmt -- --check
 	sdk/rust/tools/cargo clippy --quiet --all-targets -- -D warnings
 	sdk/rust/tools/cargo test --quiet
-	go test -count=1 -timeout 10m -run '^TestConformance$$' ./sdk/conformance -sdks rust
 
 test-deploy: ## test deploy/: each alert fires only when it should; dashboard queries are valid; alerts agree with lubdub status in real situations; the systemd unit is valid and restricted; chart, manifests and Compose file pass their tools and match the settings
 	@sh internal/ci/install-redis.sh deploy

@@ -100,6 +100,7 @@ var texts = map[string][]*regexp.Regexp{
 	".yml":  {regexp.MustCompile(`()(?m)^ *(?:summary|description): (.*)$`)},
 	".lua":  {regexp.MustCompile(`(--[^\n]*)|(` + quoted + `)`)},
 	".py":   {regexp.MustCompile(`(#[^\n]*)|("""[\s\S]*?"""|` + quoted + `)`)},
+	".rs":   {regexp.MustCompile(`(//[^\n]*)|("(?:[^"\\]|\\.)*")`)},
 	".ts":   {regexp.MustCompile(`(//[^\n]*|/\*[\s\S]*?\*/)|(` + quoted + "|`(?:[^`\\\\]|\\\\.)*`)")},
 	".html": {regexp.MustCompile(`()>([^<>]*)<`)},
 }

@@ -2,6 +2,7 @@
 # Finds or installs what the tests need in addition to Go: a real redis-server, haproxy and nginx as load balancers, tmux for tests of the
 # live view, and a C compiler for the race detector. The argument adds: node: node and npm; ui: these and chromium, for the dashboard;
 # deploy: promtool and systemd-analyze, which check deploy/; python: an interpreter, its packaging tools, and Node for the type checker;
+# rust: cargo with its tools, and on Debian the crates that the SDK needs;
 # lint: black, which formats Python; valkey: a valkey-server.
 set -eu
 
@@ -63,6 +64,17 @@ if [ "${1-}" = python ]; then
     "$system" -c "import $module, ensurepip" >/dev/null 2>&1 ||
       install_package "python3-$dashed" "python3-$module" "py3-$dashed" "python@3.13"
   done
+fi
+if [ "${1-}" = rust ]; then
+  if command -v apt-get >/dev/null 2>&1; then
+    for package in cargo rustc rust-clippy rustfmt librust-backtrace-dev librust-getrandom-dev librust-libc-dev librust-log-dev \
+      librust-native-tls-dev librust-serde-derive-dev librust-serde-dev librust-serde-json-dev librust-ureq-dev librust-url-dev; do
+      dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' || install_package "$package" cargo cargo rust
+    done
+  else # cargo fetches the crates
+    command -v cargo >/dev/null 2>&1 || install_package cargo cargo cargo rust
+  fi
+  sdk/rust/tools/cargo --version
 fi
 if [ "${1-}" = lint ]; then
   command -v black >/dev/null 2>&1 || install_package black python3-black black black

@@ -12,13 +12,13 @@ import (
 
 // Runner is a program that executes commands with an SDK.
 type Runner struct {
-	// SDK is its name: go, python or typescript.
+	// SDK is its name: go, python, rust or typescript.
 	SDK string
 	// Command is the program's path.
 	Command string
 }
 
-var all = []string{"go", "python", "typescript"}
+var all = []string{"go", "python", "rust", "typescript"}
 
 // Find returns the runners of the named SDKs, a comma-separated list; all: those that are available. It builds runners that need a build,
 // that of Go in the folder.

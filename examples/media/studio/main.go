@@ -11,7 +11,7 @@ import (
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:8099", "address to listen on")
-	pace := flag.Duration("pace", 300*time.Millisecond, "how long it takes to store a resized frame, so that there is something to watch")
+	pace := flag.Duration("pace", 300*time.Millisecond, "how long it takes to store a resized frame, so that one can watch it")
 	flag.Parse()
 	s := newStudio()
 	s.stored = func(r *http.Request, path string) {
