@@ -24,7 +24,7 @@ var (
 	sdkNames   = flag.String("sdks", "go", "SDKs that TestLongSDKs has work, with commas; all: those that have a runner")
 	sdkWorkers = flag.Int("sdk-workers", 4, "worker processes of each SDK in TestLongSDKs, 4 or more")
 	sdkHeld    = flag.Int("sdk-tasks", 20, "tasks of each SDK that TestLongSDKs has at work while something is out")
-	sdkStrict  = flag.String("sdk-strict", "go,python,rust,typescript", "SDKs of which TestLongSDKs has crews with strict leases too, with commas")
+	sdkStrict  = flag.String("sdk-strict", "go,python,rust,typescript", "SDKs of which TestLongSDKs has crews with strict leases too")
 	sdkBreak   = flag.String("sdk-break", "", "a fault that the Go runner of TestLongSDKs has, such as strict: the test must fail")
 	sdkFor     = flag.Duration("sdk-for", 0, "TestLongSDKs continues with further rounds for so long")
 )
