@@ -286,7 +286,7 @@ export class Attempt {
           'so that one lost heartbeat would end it; create it with a longer timeout',
       );
     }
-    if (this.#timeoutMs < 3000) {
+    if ((this.#own || !this.#holder) && this.#timeoutMs < 3000) {
       const fields = { taskId, timeoutMs: this.#timeoutMs };
       this.#client.log.warn('A heartbeat timeout this short leaves no room for one Retry-After', fields);
     }
