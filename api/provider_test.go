@@ -113,7 +113,8 @@ func TestTokensOfAnOpenIDProvider(t *testing.T) {
 
 	var made v1.CreateTokenResponse
 	e.do("POST", "/v1/tokens", boss, `{"ttlMs":43200000}`).want(201).into(&made)
-	if c := e.claims(made.Token); c.Role != token.RoleAdmin || c.Subject != "ann@example.com" || !c.Ours() || made.TenantID != "acme" ||
+	if c := e.claims(made.Token); c.Role != token.RoleAdmin || c.Subject != "ann@example.com" || c.Issuer != "lubdub" ||
+		made.TenantID != "acme" ||
 		!made.ExpiresAt.Equal(e.now().Add(30*time.Minute)) {
 		t.Errorf("a token for a page: %+v", c)
 	}

@@ -98,9 +98,6 @@ func New(cfg Config) (*API, error) {
 	a.Waits.api = a
 	a.ids.init()
 	cfg.Revocations.Subscribe(a.applyRevocations)
-	if cfg.Provider != nil {
-		cfg.Provider.OnChange(a.forgetForeign)
-	}
 	var err error
 	if a.Metrics, err = newMetrics(cfg.Registerer, a); err != nil {
 		return nil, err

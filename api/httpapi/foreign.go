@@ -19,6 +19,22 @@ var ErrIssuerUnavailable = func() *Refusal {
 	return r
 }()
 
+// foreignLife is how long a token of the provider is cached. After that its key may have been removed.
+const foreignLife = time.Minute
+
+// verifyAny is verify for tokens that may be the OpenID provider's.
+func (a *API) verifyAny(bearer []byte, now time.Time) (*Principal, *Refusal) {
+	if a.cfg.Provider == nil || !a.cfg.Provider.Claimed(bearer) {
+		return a.verify(bearer, now)
+	}
+	o, r := a.openForeign(string(bearer), now)
+	if o != nil && a.Remember(o, now) {
+		return &o.entry.Value, nil
+	}
+	a.Metrics.badTokens.Inc()
+	return nil, r
+}
+
 // openForeign returns a verified token of the OpenID provider. It does not cache it.
 func (a *API) openForeign(text string, now time.Time) (*OpenedToken, *Refusal) {
 	c, err := a.cfg.Provider.Verify(text, now)
@@ -31,12 +47,7 @@ func (a *API) openForeign(text string, now time.Time) (*OpenedToken, *Refusal) {
 	case err != nil || a.revoked.Load().Revokes(c):
 		return nil, ErrUnauthorized
 	}
-	e := &token.Entry[Principal]{Token: text, Expires: c.ExpiresAt.UnixMilli()}
+	e := &token.Entry[Principal]{Token: text, Expires: min(c.ExpiresAt.UnixMilli(), now.Add(foreignLife).UnixMilli())}
 	e.Value.Claims = c
 	return &OpenedToken{e, c}, ErrUnauthorized
-}
-
-// forgetForeign removes the provider's tokens from the cache: its keys have changed, so they must be verified again.
-func (a *API) forgetForeign() {
-	a.tokens.Drop(func(p *Principal) bool { return p.Claims != nil && !p.Claims.Ours() })
 }

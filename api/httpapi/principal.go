@@ -86,15 +86,11 @@ func (a *API) Authenticate(bearer []byte, now time.Time, count *Stripe) (*Princi
 }
 
 func (a *API) verify(bearer []byte, now time.Time) (*Principal, *Refusal) {
-	o, r := a.Open(bearer, now), ErrUnauthorized
-	if o == nil && a.cfg.Provider != nil {
-		o, r = a.openForeign(string(bearer), now)
-	}
-	if o != nil && a.Remember(o, now) {
+	if o := a.Open(bearer, now); o != nil && a.Remember(o, now) {
 		return &o.entry.Value, nil
 	}
 	a.Metrics.badTokens.Inc()
-	return nil, r
+	return nil, ErrUnauthorized
 }
 
 // OpenedToken is a valid token with its entry for the cache.
@@ -151,15 +147,21 @@ func (a *API) Bearer(bearer []byte, now time.Time) *Principal {
 	if p := a.Cached(bearer, now); p != nil {
 		return p
 	}
-	p, _ := a.verify(bearer, now)
+	p, _ := a.verifyAny(bearer, now)
 	return p
 }
 
 // Authenticate determines the request's principal. It is called once per request.
 func (req *Request) Authenticate() *Refusal {
-	who, r := req.API.Authenticate(req.Wire.Bearer(), req.Now, req.API.Metrics.Shared())
-	if r != nil {
-		return r
+	bearer, count := req.Wire.Bearer(), req.API.Metrics.Shared()
+	who := req.API.Cached(bearer, req.Now)
+	if who != nil {
+		count.CacheHits.Add(1)
+	} else {
+		var r *Refusal
+		if who, r = req.API.verifyAny(bearer, req.Now); r != nil {
+			return r
+		}
 	}
 	req.Caller = who
 	conn.Known(req.Ctx.Conn(), who.Holder())

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"slices"
@@ -22,9 +23,9 @@ type Config struct {
 	Issuer string `yaml:"issuer"`
 	// ClientID is the audience that tokens must have, and the public client as which the dashboard and the command line sign in.
 	ClientID string `yaml:"clientId"`
-	// Scopes are requested at sign-in; empty: openid, email and offline_access.
+	// Scopes are requested when a person signs in; empty: openid, email and offline_access.
 	Scopes []string `yaml:"scopes"`
-	// SubjectClaim names the claim that events and logs show; empty: email, of which the provider must not say that it is unverified.
+	// SubjectClaim names the claim that events and logs show; empty: email.
 	SubjectClaim string `yaml:"subjectClaim"`
 	// CAFile holds the authorities that have signed the provider's certificate, in PEM; empty: the system's.
 	CAFile string `yaml:"caFile"`
@@ -55,7 +56,11 @@ const claimPrefix = "claim:"
 // Parse reads a configuration in YAML.
 func Parse(text []byte) (*Config, error) {
 	var c Config
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c); err != nil {
+	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("it is empty; it needs issuer, clientId and grants")
+	case err != nil:
 		return nil, err
 	}
 	c.SubjectClaim = cmp.Or(c.SubjectClaim, "email")
@@ -89,7 +94,11 @@ func (c *Config) check() error {
 // secure reports whether requests to an address can be trusted: it has https or is on this host.
 func secure(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	return err == nil && u.User == nil && u.RawQuery == "" && u.Fragment == "" && secureOrigin(u)
+}
+
+func secureOrigin(u *url.URL) bool {
+	if u.Host == "" {
 		return false
 	}
 	ip := net.ParseIP(u.Hostname())

@@ -24,6 +24,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		"issuer: http://id.example.com\nclientId: lubdub\ngrants: [{role: viewer, tenant: a, workspace: b}]":      "https://",
 		"issuer: https://id.example.com\ngrants: [{role: viewer, tenant: a, workspace: b}]":                       "clientId is missing",
 		good: "grants is missing",
+		"":   "it is empty",
 		good + "idleTimeout: 30m\ngrants: [{role: viewer, tenant: a, workspace: b}]":                         "",
 		good + "idleTimeout: 30s\ngrants: [{role: viewer, tenant: a, workspace: b}]":                         "a minute or more",
 		good + "scopes: [email]\ngrants: [{role: viewer, tenant: a, workspace: b}]":                          "openid",
@@ -57,6 +58,7 @@ grants:
   - {claim: groups, value: platform, role: admin, tenant: "*", workspace: "*"}
   - {claim: realm_access.roles, value: operator, role: operator, tenant: "claim:org.id", workspace: prod}
   - {claim: "https://example.com/role", value: ci, role: enroll, tenant: acme, workspace: prod, queue: mail}
+  - {claim: email, value: boss@example.com, role: admin, tenant: "*", workspace: "*"}
   - {claim: contractor, value: "false", role: viewer, tenant: acme, workspace: "*"}
 `
 	for name, c := range map[string]struct {
@@ -81,6 +83,10 @@ grants:
 		"an unverified address":     {"", map[string]any{"groups": "platform", "email_verified": false}, ""},
 		"a verified address":        {"", map[string]any{"groups": "platform", "email_verified": true}, "admin * *  ann@example.com"},
 		"an unverified, unused one": {"sub", map[string]any{"groups": "platform", "email_verified": false}, "admin * *  17"},
+		"unverified, as a string":   {"", map[string]any{"groups": "platform", "email_verified": "false"}, ""},
+		"verified, as a string":     {"", map[string]any{"groups": "platform", "email_verified": "true"}, "admin * *  ann@example.com"},
+		"a role by an address":      {"sub", map[string]any{"email": "boss@example.com"}, "admin * *  17"},
+		"by an unverified address":  {"sub", map[string]any{"email": "boss@example.com", "email_verified": 0}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSite(t)

@@ -18,12 +18,13 @@ func (r *Refused) Error() string { return r.Reason }
 
 // control returns the claims of a control token with what the first grant that matches allows.
 func (c *Config) control(claims jwt.MapClaims) (*token.Claims, error) {
-	subject, _ := find(claims, c.SubjectClaim).(string)
-	if c.SubjectClaim == "email" && claims["email_verified"] == false {
-		subject = ""
+	if v, known := claims["email_verified"]; known && v != true && v != "true" {
+		delete(claims, "email") // of another person, perhaps
 	}
+	subject, _ := find(claims, c.SubjectClaim).(string)
 	if !token.ValidSubject(subject) {
-		return nil, &Refused{fmt.Sprintf("The token of %s has no valid claim %s, which names its bearer in events", c.Issuer, c.SubjectClaim)}
+		return nil, &Refused{fmt.Sprintf("The claim %s of the token is %.140q, which cannot name its bearer in events: it takes 1 to 128 "+
+			"letters, digits and . _ - @ + /, and a verified address if it is email", c.SubjectClaim, subject)}
 	}
 	for _, g := range c.Grants {
 		if g.Claim != "" && !has(find(claims, g.Claim), g.Value) {

@@ -38,20 +38,18 @@ var algorithms = []string{jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.A
 
 // Provider verifies the tokens of an OpenID provider. It never calls the provider while it verifies one.
 type Provider struct {
-	cfg     *Config
-	client  *http.Client
-	log     *slog.Logger
-	changed func()
-	known   atomic.Pointer[known] // nil: nothing has been fetched
-	wake    chan struct{}
+	cfg    *Config
+	client *http.Client
+	log    *slog.Logger
+	known  atomic.Pointer[known] // nil: nothing has been fetched
+	wake   chan struct{}
 }
 
 // known is what the provider has published.
 type known struct {
 	endpoints Endpoints
 	keys      keyfunc.Keyfunc
-	text      string // the keys
-	at        time.Time
+	at        time.Time // when it was fetched
 }
 
 // Endpoints are the addresses of a provider, by their names in its metadata.
@@ -65,18 +63,19 @@ type Endpoints struct {
 
 // NewProvider returns a provider that knows no key until Run has fetched some. A nil transport is the default one.
 func NewProvider(cfg *Config, transport http.RoundTripper, log *slog.Logger) *Provider {
-	return &Provider{
-		cfg: cfg, client: &http.Client{Transport: transport, Timeout: fetchTimeout}, log: log, changed: func() {}, wake: make(chan struct{}, 1),
-	}
+	client := &http.Client{Transport: transport, Timeout: fetchTimeout, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if !secureOrigin(r.URL) {
+			return fmt.Errorf("it redirects to %s, which is not https://", r.URL.Host)
+		}
+		return nil
+	}}
+	return &Provider{cfg: cfg, client: client, log: log, wake: make(chan struct{}, 1)}
 }
-
-// OnChange sets what is called when the keys have changed: tokens that were verified before may be invalid. It is called before Run.
-func (p *Provider) OnChange(f func()) { p.changed = f }
 
 // Run fetches the keys regularly, and soon after a token had an unknown one, until the context ends. While the provider is unreachable,
 // the last keys stay valid.
 func (p *Provider) Run(ctx context.Context) {
-	var failed error
+	failed := ""
 	for ctx.Err() == nil {
 		err := p.refresh(ctx)
 		wait := refreshEvery
@@ -86,13 +85,13 @@ func (p *Provider) Run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil && failed == nil:
-			p.log.Warn("the OpenID provider cannot be reached: tokens are verified with the keys that are known", "issuer", p.cfg.Issuer,
-				"error", err)
-		case err == nil && failed != nil:
-			p.log.Info("the OpenID provider can be reached again", "issuer", p.cfg.Issuer)
+		case err != nil && failed != err.Error():
+			p.log.Warn("the keys of the OpenID provider cannot be fetched", "issuer", p.cfg.Issuer, "error", err)
+			failed = err.Error()
+		case err == nil && failed != "":
+			p.log.Info("the keys of the OpenID provider can be fetched again", "issuer", p.cfg.Issuer)
+			failed = ""
 		}
-		failed = err
 		p.pause(ctx, wait)
 	}
 }
@@ -119,29 +118,39 @@ func (p *Provider) refresh(ctx context.Context) error {
 	if to.Issuer != p.cfg.Issuer {
 		return fmt.Errorf("the provider says that its issuer is %q, but oidc-file has %q", to.Issuer, p.cfg.Issuer)
 	}
-	for name, address := range map[string]string{"authorization_endpoint": to.Authorization, "token_endpoint": to.Token, "jwks_uri": to.Keys} {
-		if u, err := url.Parse(address); err != nil || u.Host == "" || !secure(u.Scheme+"://"+u.Host) {
+	for name, address := range map[string]string{"jwks_uri": to.Keys, "authorization_endpoint": to.Authorization, "token_endpoint": to.Token,
+		"device_authorization_endpoint": to.DeviceAuthorization} {
+		// Providers of tokens for programs have keys only.
+		if u, err := url.Parse(address); err != nil || !secureOrigin(u) && (address != "" || name == "jwks_uri") {
 			return fmt.Errorf("the provider's %s is %q, which is not an https:// URL", name, address)
 		}
 	}
-	store, err := jwkset.NewStorageFromHTTP(to.Keys, jwkset.HTTPClientStorageOptions{Client: p.client, Ctx: ctx, HTTPTimeout: fetchTimeout})
-	if err != nil {
-		return err
-	}
-	text, err := store.JSONPublic(ctx)
-	if err != nil {
-		return err
-	}
-	keys, err := keyfunc.New(keyfunc.Options{Storage: store, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
+	keys, err := p.fetchKeys(ctx, to.Keys)
 	if err != nil {
 		return err
 	}
 	to.Keys = ""
-	old := p.known.Swap(&known{endpoints: to, keys: keys, text: string(text), at: time.Now()})
-	if old != nil && old.text != string(text) {
-		p.changed()
-	}
+	p.known.Store(&known{endpoints: to, keys: keys, at: time.Now()})
 	return nil
+}
+
+// fetchKeys returns the keys that can verify signatures. One that is of an unknown kind, or malformed, is omitted.
+func (p *Provider) fetchKeys(ctx context.Context, address string) (keyfunc.Keyfunc, error) {
+	var set jwkset.JWKSMarshal
+	if err := p.fetch(ctx, address, &set); err != nil {
+		return nil, err
+	}
+	store := jwkset.NewMemoryStorage()
+	for _, one := range set.Keys {
+		key, err := jwkset.NewJWKFromMarshal(one, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+		if err != nil {
+			continue
+		}
+		if err := store.KeyWrite(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	return keyfunc.New(keyfunc.Options{Storage: store, UseWhitelist: []jwkset.USE{"", jwkset.UseSig}})
 }
 
 func (p *Provider) fetch(ctx context.Context, address string, into any) error {
@@ -161,6 +170,13 @@ func (p *Provider) fetch(ctx context.Context, address string, into any) error {
 	return json.NewDecoder(io.LimitReader(res.Body, most)).Decode(into)
 }
 
+// Claimed reports whether a token says that the provider has issued it.
+func (p *Provider) Claimed(text []byte) bool {
+	claims := jwt.RegisteredClaims{}
+	_, _, err := jwt.NewParser().ParseUnverified(string(text), &claims)
+	return err == nil && claims.Issuer == p.cfg.Issuer
+}
+
 // Verify returns the claims of a control token that a token of the provider stands for. The error is ErrUnavailable if its key is not
 // known yet, and a *Refused if the token is valid but allows nothing.
 func (p *Provider) Verify(text string, now time.Time) (*token.Claims, error) {
@@ -177,6 +193,9 @@ func (p *Provider) Verify(text string, now time.Time) (*token.Claims, error) {
 	).ParseWithClaims(text, claims, p.keyOf)
 	if err != nil {
 		return nil, err
+	}
+	if _, isEvent := claims["events"]; isEvent { // such as a logout token
+		return nil, errForeign
 	}
 	found, err := p.cfg.control(claims)
 	if err != nil {
@@ -203,22 +222,26 @@ func (p *Provider) keyOf(t *jwt.Token) (any, error) {
 	if issuer, err := t.Claims.GetIssuer(); err != nil || issuer != p.cfg.Issuer {
 		return nil, errForeign
 	}
-	if _, critical := t.Header["crit"]; critical {
-		return nil, errForeign // critical extensions, which are not supported
+	_, critical := t.Header["crit"] // critical extensions, which are not supported
+	if _, named := t.Header["kid"].(string); critical || !named {
+		return nil, errForeign
 	}
 	is := p.known.Load()
 	if is == nil {
 		return nil, ErrUnavailable
 	}
 	key, err := is.keys.Keyfunc(t)
-	if errors.Is(err, jwkset.ErrKeyNotFound) && time.Since(is.at) >= refreshPause {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
-		return nil, ErrUnavailable
+	if !errors.Is(err, jwkset.ErrKeyNotFound) {
+		return key, err
 	}
-	return key, err
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+	if issued, err := t.Claims.GetIssuedAt(); err == nil && issued != nil && is.at.After(issued.Add(clockSkew)) {
+		return nil, errForeign // its key was published before it was issued, and has been removed
+	}
+	return nil, ErrUnavailable
 }
 
 // SignIn is what a browser or a command needs to sign a person in.
@@ -227,6 +250,19 @@ type SignIn struct {
 	ClientID      string   `json:"client_id"`
 	Scopes        []string `json:"scopes"`
 	IdleTimeoutMs int64    `json:"idleTimeoutMs,omitempty"`
+}
+
+// Origin returns where people's browsers send requests for tokens.
+func (p *Provider) Origin() string {
+	address := p.cfg.Issuer
+	if is := p.known.Load(); is != nil && is.endpoints.Token != "" {
+		address = is.endpoints.Token
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "" // Parse and refresh refuse it
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // SignIn returns how to sign in; false: the provider has not been reached since the start.

@@ -40,10 +40,11 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // site is an OpenID provider in memory.
 type site struct {
-	t       *testing.T
-	keys    map[string]crypto.Signer // by kid
-	down    bool
-	fetches int
+	t        *testing.T
+	keys     map[string]crypto.Signer // by kid
+	down     bool
+	metadata string // instead of the usual one
+	fetches  int
 }
 
 func newSite(t *testing.T) *site { return &site{t: t, keys: map[string]crypto.Signer{}} }
@@ -59,6 +60,9 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	case issuer + "/.well-known/openid-configuration":
 		body, _ = json.Marshal(map[string]string{"issuer": issuer, "authorization_endpoint": issuer + "/auth",
 			"token_endpoint": "https://token.example.com/token", "jwks_uri": issuer + "/keys"})
+		if s.metadata != "" {
+			body = []byte(s.metadata)
+		}
 	case issuer + "/keys":
 		store := jwkset.NewMemoryStorage()
 		for kid, key := range s.keys {
@@ -69,6 +73,7 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 			_ = store.KeyWrite(r.Context(), jwk)
 		}
 		body, _ = store.JSONPublic(r.Context())
+		body = bytes.Replace(body, []byte(`"keys":[`), []byte(`"keys":[{"kty":"OKP","crv":"secp","kid":"z"},{"kty":"EC","crv":"P-256","x":"AA","y":"AA","kid":"y"},`), 1)
 	default:
 		s.t.Errorf("an unexpected request: %s", r.URL)
 	}
@@ -157,8 +162,8 @@ func TestWhichTokensAreValid(t *testing.T) {
 			"RS512":                   {s.sign(jwt.SigningMethodRS512, "r", r, claims(nil)), false},
 			"no signature":            {s.sign(jwt.SigningMethodNone, "r", jwt.UnsafeAllowNoneSignatureType, claims(nil)), false},
 			"the public key's secret": {s.sign(jwt.SigningMethodHS256, "r", public, claims(nil)), false},
-			"no kid":                  {s.sign(jwt.SigningMethodRS256, "", r, claims(nil)), true},
-			"an unknown kid":          {s.sign(jwt.SigningMethodRS256, "x", r, claims(nil)), false},
+			"no kid":                  {s.sign(jwt.SigningMethodRS256, "", r, claims(nil)), false},
+			"an unknown kid":          {s.sign(jwt.SigningMethodRS256, "x", r, claims(map[string]any{"iat": time.Now().Unix() - 11})), false},
 			"expired":                 {s.sign(jwt.SigningMethodRS256, "r", r, claims(map[string]any{"exp": time.Now().Unix()})), false},
 			"without an end":          {s.sign(jwt.SigningMethodRS256, "r", r, claims(map[string]any{"exp": nil})), false},
 			"valid for two years":     {s.sign(jwt.SigningMethodRS256, "r", r, claims(map[string]any{"exp": hour + 2*365*86400})), false},
@@ -167,6 +172,7 @@ func TestWhichTokensAreValid(t *testing.T) {
 			"not valid yet":           {s.sign(jwt.SigningMethodRS256, "r", r, claims(map[string]any{"nbf": time.Now().Unix() + 11})), false},
 			"another audience":        {s.sign(jwt.SigningMethodRS256, "r", r, claims(map[string]any{"aud": "wiki"})), false},
 			"another issuer":          {s.sign(jwt.SigningMethodRS256, "r", r, claims(map[string]any{"iss": issuer + "/"})), false},
+			"a logout token":          {s.sign(jwt.SigningMethodRS256, "r", r, claims(map[string]any{"events": map[string]any{}})), false},
 			"no token":                {"a.b.c", false},
 		} {
 			got, err := p.Verify(c.text, time.Now())
@@ -187,35 +193,32 @@ func TestWhichTokensAreValid(t *testing.T) {
 	})
 }
 
-// A new key is fetched once a token has it, soon, but not sooner for many tokens; a removed one is no longer valid.
+// A new key is fetched soon after a token has it, but not sooner for many tokens; a removed one is no longer valid.
 func TestKeysAreRotated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		old, next := rsaKey(t), rsaKey(t)
 		s.keys["old"] = old
-		p := newProvider(s)
-		changes := 0
-		p.OnChange(func() { changes++ })
-		run(t, p)
-		time.Sleep(time.Minute)
+		p := s.start()
+		before := s.sign(jwt.SigningMethodRS256, "old", old, claims(nil))
 		delete(s.keys, "old")
 		s.keys["next"] = next
-		before, after := s.sign(jwt.SigningMethodRS256, "old", old, claims(nil)), s.sign(jwt.SigningMethodRS256, "next", next, claims(nil))
+		after := s.sign(jwt.SigningMethodRS256, "next", next, claims(nil))
 		if _, err := p.Verify(before, time.Now()); err != nil {
 			t.Errorf("before the keys are fetched again: %v", err)
 		}
-		if _, err := p.Verify(after, time.Now()); !errors.Is(err, oidc.ErrUnavailable) {
+		if _, err := p.Verify(after, time.Now()); !errors.Is(err, oidc.ErrUnavailable) { // also right after they were fetched
 			t.Error(err)
 		}
-		synctest.Wait()
+		time.Sleep(11 * time.Second)
 		if _, err := p.Verify(after, time.Now()); err != nil {
 			t.Error(err)
 		}
+		time.Sleep(time.Minute)
+		_, _ = p.Verify(s.sign(jwt.SigningMethodRS256, "x", old, claims(nil)), time.Now()) // has the keys fetched
+		synctest.Wait()
 		if _, err := p.Verify(before, time.Now()); err == nil || errors.Is(err, oidc.ErrUnavailable) {
 			t.Errorf("a removed key: %v", err)
-		}
-		if changes != 1 {
-			t.Errorf("%d changes", changes)
 		}
 		fetched := s.fetches
 		for range 600 { // a minute of strangers' tokens
@@ -227,6 +230,34 @@ func TestKeysAreRotated(t *testing.T) {
 			t.Errorf("%d requests in a minute", n)
 		}
 	})
+}
+
+// A provider of tokens for programs publishes keys only. What cannot be used of its keys does not matter; a bad address does.
+func TestWhatAProviderPublishes(t *testing.T) {
+	for name, c := range map[string]struct {
+		metadata string
+		valid    bool
+	}{
+		"keys only":        {`{"issuer":"` + issuer + `","jwks_uri":"` + issuer + `/keys"}`, true},
+		"no keys":          {`{"issuer":"` + issuer + `"}`, false},
+		"another issuer":   {`{"issuer":"` + issuer + `/","jwks_uri":"` + issuer + `/keys"}`, false},
+		"keys without TLS": {`{"issuer":"` + issuer + `","jwks_uri":"http://id.example.com/keys"}`, false},
+		"a device without TLS": {
+			`{"issuer":"` + issuer + `","jwks_uri":"` + issuer + `/keys","device_authorization_endpoint":"http://x/d"}`, false,
+		},
+		"an endpoint of a file": {`{"issuer":"` + issuer + `","jwks_uri":"` + issuer + `/keys","token_endpoint":"file:///x"}`, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSite(t)
+			key := rsaKey(t)
+			s.keys["k"], s.metadata = key, c.metadata
+			p := s.start()
+			text := s.sign(jwt.SigningMethodRS256, "k", key, claims(nil))
+			if _, err := p.Verify(text, time.Now()); (err == nil) != c.valid || err != nil && !errors.Is(err, oidc.ErrUnavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
 }
 
 // While the provider is down, its keys stay valid; a server that starts meanwhile learns them later.

@@ -56,6 +56,8 @@ func (h *Handlers) Page(req *httpapi.Request, path string) (status int, ok bool,
 	case path == pathSignIn && req.Ctx.IsGet():
 		status, err := h.signIn(req)
 		return status, true, err
+	case path == pathSignIn:
+		return 0, true, httpapi.MethodNotAllowed("GET")
 	case found == nil && path != strings.TrimSuffix(pathUI, "/") && path != pathDocs+"/":
 		return 0, true, httpapi.NewRefusal(fasthttp.StatusNotFound, v1.CodeNotFound, "There is no such page; see "+pathDocs+" and "+pathUI)
 	case !req.Ctx.IsGet() && !req.Ctx.IsHead():

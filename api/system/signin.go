@@ -2,7 +2,6 @@ package system
 
 import (
 	"encoding/json"
-	"net/url"
 
 	"github.com/valyala/fasthttp"
 
@@ -35,10 +34,5 @@ func (h *Handlers) policy() string {
 	if h.Provider == nil {
 		return page.Policy("")
 	}
-	with, _ := h.Provider.SignIn()
-	u, err := url.Parse(with.Token)
-	if err != nil || u.Host == "" {
-		return page.Policy("")
-	}
-	return page.Policy(u.Scheme + "://" + u.Host)
+	return page.Policy(h.Provider.Origin())
 }

@@ -47,9 +47,10 @@ func keepContext(env *session.Env, p *process, keys *token.Keyring, withFleet bo
 
 // forgetContext removes the context of a dev that ends, unless another one has replaced it.
 func forgetContext(env *session.Env, token string) {
-	file, err := contexts.Open(env.Getenv)
-	if err == nil && file.Contexts[devContext].Token == token {
-		file.Remove(devContext)
-		_ = file.Save()
-	}
+	_ = contexts.Change(env.Getenv, func(file *contexts.File) error {
+		if file.Contexts[devContext].Token == token {
+			file.Remove(devContext)
+		}
+		return nil
+	})
 }

@@ -364,7 +364,7 @@ func TestASweeperThatHangsLosesNoHeartbeats(t *testing.T) {
 		return errors.New("the sweeper had not ended")
 	}
 	err = p.stop(t.Context(), &services{
-		admin: ends, api: ends, keepTime: ends, revocations: ends, sweeper: hangs, stats: ends, tracker: ends,
+		admin: ends, api: ends, keepTime: ends, revocations: ends, provider: ends, sweeper: hangs, stats: ends, tracker: ends,
 	}, false)
 	if err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), "sweeper") {
 		t.Errorf("it stopped with %v", err)

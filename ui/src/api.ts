@@ -1,6 +1,6 @@
 import type { components } from './api.gen';
 import { Signal } from './signal';
-import { scope, session, signOut } from './session';
+import { rejected, scope, session, signOut, stored } from './session';
 
 type Schemas = components['schemas'];
 export type Task = Schemas['Task'];
@@ -127,11 +127,13 @@ export async function call<T>(
   if (res.status >= 500 || res.status === 429) reach.set({ ok: false, why: e.message });
   else if (!reach.value.ok) reach.set({ ok: true, why: '' });
   if (res.status === 401 && session.value && !o.token) {
-    signOut(
-      session.value.expires <= serverNow()
-        ? 'This token has expired. Create another with: lubdub ui'
-        : 'This token was rejected. Create another with: lubdub ui',
-    );
+    if (stored.value?.refreshToken) rejected.set(rejected.value + 1);
+    else
+      signOut(
+        session.value.expires <= serverNow()
+          ? 'This token has expired. Create another with: lubdub ui'
+          : 'This token was rejected. Create another with: lubdub ui',
+      );
   }
   throw e;
 }

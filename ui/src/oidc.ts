@@ -1,4 +1,4 @@
-import { call } from './api';
+import { type ApiError, call } from './api';
 import { claimsOf, signedOut, signIn, type Stored } from './session';
 import { Signal } from './signal';
 
@@ -30,7 +30,7 @@ export async function findProvider(): Promise<Provider | null> {
   try {
     const res = await fetch('oidc.json', { cache: 'no-store', credentials: 'omit' });
     const p = res.ok ? ((await res.json()) as Provider) : null;
-    return p?.issuer ? p : null;
+    return p?.authorization_endpoint && p.token_endpoint ? p : null;
   } catch {
     return null;
   }
@@ -46,6 +46,7 @@ const redirectURI = (): string => location.origin + location.pathname;
 
 // beginSignIn leads the browser to the provider.
 export async function beginSignIn(p: Provider): Promise<void> {
+  if (!isSecureContext) return signedOut.set('Open this page over https:// to sign in with ' + new URL(p.issuer).host + '.');
   const pending: Pending = { verifier: random(), state: random(), nonce: random(), page: location.hash };
   sessionStorage.setItem(key, JSON.stringify(pending));
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(pending.verifier));
@@ -91,17 +92,18 @@ export async function finishSignIn(): Promise<void> {
   }
 }
 
-// renew returns a session with a new token; null: the provider issues none.
-export async function renew(of: Stored): Promise<Stored | null> {
-  try {
-    const p = await findProvider();
-    if (!p || !of.refreshToken) return null;
-    const got = await ask(p, { grant_type: 'refresh_token', refresh_token: of.refreshToken });
-    return { ...of, token: await exchange(got.id_token), refreshToken: got.refresh_token ?? of.refreshToken };
-  } catch {
-    return null;
-  }
+// renew returns a session with a new token. The next refresh token is passed to keep as soon as it is there, since the provider accepts each
+// only once. It fails with Refused if the provider or the server does not renew the session any more.
+export async function renew(of: Stored, keep: (refreshToken: string) => void): Promise<string> {
+  const p = await findProvider();
+  if (!p) throw new Error('the server cannot reach the provider');
+  const got = await ask(p, { grant_type: 'refresh_token', refresh_token: of.refreshToken! });
+  if (got.refresh_token) keep(got.refresh_token);
+  return exchange(got.id_token);
 }
+
+// Refused is the error of a sign-in that must begin anew.
+export class Refused extends Error {}
 
 interface Tokens {
   id_token: string;
@@ -116,14 +118,21 @@ async function ask(p: Provider, form: Record<string, string>): Promise<Tokens> {
     body: new URLSearchParams({ ...form, client_id: p.client_id }),
   });
   const answer = (await res.json()) as Tokens & { error?: string; error_description?: string };
-  if (!res.ok) throw new Error(`the provider answered ${res.status} ${answer.error_description ?? answer.error ?? ''}`);
-  if (!answer.id_token) throw new Error('the provider issued no ID token');
+  const why = `the provider answered ${res.status} ${answer.error_description ?? answer.error ?? ''}`;
+  if (res.status === 400 || res.status === 401) throw new Refused(why);
+  if (!res.ok) throw new Error(why);
+  if (!answer.id_token) throw new Refused('the provider issued no ID token');
   return answer;
 }
 
 const longest = 12 * 3600_000; // that a token of the server may be valid; it expires no later than the ID token
 
 async function exchange(idToken: string): Promise<string> {
-  const made = await call<{ token: string }>('POST', 'v1/tokens', { body: { ttlMs: longest }, everywhere: true, token: idToken });
-  return made.token;
+  try {
+    const made = await call<{ token: string }>('POST', 'v1/tokens', { body: { ttlMs: longest }, everywhere: true, token: idToken });
+    return made.token;
+  } catch (e) {
+    const { status, message } = e as ApiError;
+    throw status === 401 || status === 403 ? new Refused(message) : e;
+  }
 }

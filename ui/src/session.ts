@@ -32,6 +32,7 @@ export const stored = new Signal<Stored | null>(null);
 export const scope = new Signal<Scope | null>(null); // null: the token's own
 export const context = new Signal(''); // the command line's name for this deployment, where `lubdub ui` opened the page
 export const signedOut = new Signal<string>(''); // why
+export const rejected = new Signal(0); // how often the server has rejected the token of a session that can be renewed
 
 export function read(token: string): Session | null {
   const c = claimsOf(token);

@@ -1,13 +1,13 @@
 import { serverNow } from './api';
-import { renew } from './oidc';
-import { restore, session, signedOut, signOut, stored, type Stored } from './session';
+import { Refused, renew } from './oidc';
+import { rejected, restore, session, signedOut, signOut, stored, type Stored } from './session';
 
 // Tabs of one browser that show the same server share a session: a tab without one asks the others, and signing out in one ends it in all
 // that share it. A tab that was signed in with another token has another session.
 
 type Message =
-  | { is: 'wanted' }
-  | { is: 'session'; of: Stored }
+  | { is: 'wanted'; by: string }
+  | { is: 'session'; of: Stored; to: string }
   | { is: 'renewed'; of: Stored }
   | { is: 'ended'; id: string; why: string }
   | { is: 'active'; id: string };
@@ -17,6 +17,7 @@ const send = (m: Message): void => channel.postMessage(m);
 
 const renewBefore = 60_000; // how long before its token expires a session is renewed
 const checkEvery = 5_000;
+const self = String(Math.random()); // this tab, among those that ask
 let lastInput = Date.now();
 
 // shareSession follows the session from now on.
@@ -24,8 +25,8 @@ export function shareSession(): void {
   let of = stored.value;
   channel.onmessage = ({ data: m }: MessageEvent<Message>) => {
     const own = stored.value;
-    if (m.is === 'wanted' && own) send({ is: 'session', of: own });
-    else if (m.is === 'session' && !own) {
+    if (m.is === 'wanted' && own) send({ is: 'session', of: own, to: m.by });
+    else if (m.is === 'session' && m.to === self && !own) {
       adopt(m.of);
       lastInput = Date.now();
       keepRenewed();
@@ -52,12 +53,14 @@ export function shareSession(): void {
     keepRenewed();
   });
   if (stored.value) keepRenewed();
-  else send({ is: 'wanted' });
+  else send({ is: 'wanted', by: self });
 
+  let lastSent = 0;
   const input = (): void => {
-    const now = Date.now();
-    if (stored.value && now - lastInput > checkEvery) send({ is: 'active', id: stored.value.id });
-    lastInput = now;
+    lastInput = Date.now();
+    if (!stored.value || lastInput - lastSent < checkEvery) return;
+    lastSent = lastInput;
+    send({ is: 'active', id: stored.value.id });
   };
   for (const event of ['pointerdown', 'keydown', 'wheel']) addEventListener(event, input, { passive: true });
   setInterval(() => {
@@ -67,20 +70,36 @@ export function shareSession(): void {
   }, checkEvery);
 }
 
+let wake: (() => void) | undefined;
+
 // keepRenewed renews the session while it lasts. Of the tabs that share it one does so: that which has the lock, until it is closed.
 function keepRenewed(): void {
   const id = stored.value!.id;
   if (!stored.value!.refreshToken) return;
+  const lasts = (): boolean => stored.value?.id === id;
   void navigator.locks.request('lubdub.renew.' + id, async () => {
-    while (stored.value?.id === id && stored.value.refreshToken) {
-      const left = session.value!.expires - serverNow() - renewBefore;
-      await new Promise((r) => setTimeout(r, Math.max(left, checkEvery)));
-      if (stored.value?.id !== id || session.value!.expires - serverNow() > renewBefore) continue;
-      const next = await renew(stored.value);
-      if (!next) return; // the token expires, and the server's 401 ends the session
-      if (stored.value?.id !== id) return;
-      restore(next);
-      send({ is: 'renewed', of: next });
+    for (let failed = false; lasts();) {
+      const pause = failed ? checkEvery : Math.max(session.value!.expires - serverNow() - renewBefore, checkEvery);
+      await new Promise<void>((r) => {
+        wake = r;
+        setTimeout(r, pause);
+      });
+      if (!lasts()) return;
+      const store = (change: Partial<Stored>): void => {
+        if (!lasts()) return;
+        restore({ ...stored.value!, ...change });
+        send({ is: 'renewed', of: stored.value! });
+      };
+      try {
+        store({ token: await renew(stored.value!, (refreshToken) => store({ refreshToken })) });
+        failed = false;
+      } catch (e) {
+        failed = true;
+        if (e instanceof Refused && lasts()) signOut('Your session has ended. Sign in again. (' + e.message + ')');
+      }
     }
   });
 }
+
+// The server has rejected the session's token, which may have expired while this host slept.
+rejected.follow(() => wake?.());

@@ -21,7 +21,7 @@ func Streams(c net.Conn, hungUp func()) {
 	}
 }
 
-// OnHangUp has gone called, from any goroutine, when the client ends its side of a connection that waits for an answer; nil: no longer.
+// OnHangUp calls gone, from any goroutine, when the client ends its side of a connection that waits for an answer; nil: no longer.
 // gone must not block. If nothing watches the connection, the end of the client's side is not noticed.
 func OnHangUp(c net.Conn, gone func()) {
 	if c, ok := c.(*Conn); ok {

@@ -77,15 +77,16 @@ type Use struct {
 }
 
 func (c *Use) Run(env *session.Env) error {
-	file, err := contexts.Open(env.Getenv)
+	server := ""
+	err := change(env, func(file *contexts.File) error {
+		at, ok := file.Contexts[c.Name]
+		if !ok {
+			return noContext(c.Name, file)
+		}
+		file.Current, server = c.Name, at.Server
+		return nil
+	})
 	if err != nil {
-		return exit.Misused(err)
-	}
-	if _, ok := file.Contexts[c.Name]; !ok {
-		return noContext(c.Name, file)
-	}
-	file.Current = c.Name
-	if err := file.Save(); err != nil {
 		return err
 	}
 	if other := env.Getenv(session.EnvContext); other != "" && other != c.Name {
@@ -94,7 +95,15 @@ func (c *Use) Run(env *session.Env) error {
 	if env.Getenv(client.EnvURL) != "" {
 		fmt.Fprintf(env.Stderr, "%s counts before it in this shell.\n", client.EnvURL)
 	}
-	fmt.Fprintf(env.Stderr, "Commands work with %s now.\n", file.Contexts[c.Name].Server)
+	fmt.Fprintf(env.Stderr, "Commands work with %s now.\n", server)
+	return nil
+}
+
+// change changes the file.
+func change(env *session.Env, do func(*contexts.File) error) error {
+	if err := contexts.Change(env.Getenv, do); err != nil {
+		return exit.Misused(err)
+	}
 	return nil
 }
 
@@ -115,10 +124,16 @@ type Set struct {
 }
 
 func (c *Set) Run(env *session.Env) error {
-	file, err := contexts.Open(env.Getenv)
-	if err != nil {
-		return exit.Misused(err)
+	token, err := "", error(nil)
+	if c.Token != nil {
+		if token, err = session.ReadToken(env, *c.Token); err != nil { // before the file is locked: it may take long
+			return err
+		}
 	}
+	return change(env, func(file *contexts.File) error { return c.change(file, token) })
+}
+
+func (c *Set) change(file *contexts.File, token string) error {
 	at, known := file.Contexts[c.Name]
 	if !known && c.Server == nil {
 		return exit.Misusef("there is no context %q%s; to make it, say where it is with --server", c.Name,
@@ -134,17 +149,14 @@ func (c *Set) Run(env *session.Env) error {
 	if c.AllowHTTP != nil {
 		at.AllowHTTP = *c.AllowHTTP
 	}
-	if c.TokenCommand != nil || c.Token != nil {
-		at.Login = nil
+	if at.Login != nil && (c.TokenCommand != nil || c.Token != nil || c.Server != nil) { // a sign-in is for one server
+		at.Login, at.Token = nil, ""
 	}
 	if c.TokenCommand != nil {
 		at.Token = ""
 	}
 	if c.Token != nil {
-		if at.Token, err = session.ReadToken(env, *c.Token); err != nil {
-			return err
-		}
-		at.TokenCommand = ""
+		at.Token, at.TokenCommand = token, ""
 	}
 	if err := checkContext(at); err != nil {
 		return exit.Misused(err)
@@ -155,7 +167,7 @@ func (c *Set) Run(env *session.Env) error {
 	if c.Use || file.Current == "" {
 		file.Current = c.Name
 	}
-	return file.Save()
+	return nil
 }
 
 // checkContext asks the client whether it would take these.
@@ -183,15 +195,13 @@ type Remove struct {
 }
 
 func (c *Remove) Run(env *session.Env) error {
-	file, err := contexts.Open(env.Getenv)
-	if err != nil {
-		return exit.Misused(err)
-	}
-	for _, name := range c.Names {
-		if _, ok := file.Contexts[name]; !ok {
-			return noContext(name, file)
+	return change(env, func(file *contexts.File) error {
+		for _, name := range c.Names {
+			if _, ok := file.Contexts[name]; !ok {
+				return noContext(name, file)
+			}
+			file.Remove(name)
 		}
-		file.Remove(name)
-	}
-	return file.Save()
+		return nil
+	})
 }

@@ -116,8 +116,8 @@ func (f *File) Save() error {
 	return os.Rename(temporary.Name(), f.Path)
 }
 
-// Locked reads the file, changes it and writes it, while no other command does so.
-func Locked(getenv func(string) string, change func(*File) error) error {
+// Change reads the file, changes it and writes it, while no other command does so.
+func Change(getenv func(string) string, change func(*File) error) error {
 	path, err := pathOf(getenv)
 	if err != nil {
 		return err
@@ -148,10 +148,18 @@ func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Contexts)) }
 
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// Set adds or changes a context.
-func (f *File) Set(name string, c Context) error {
+// CheckName returns what is wrong with the name of a context, or nil.
+func CheckName(name string) error {
 	if !goodName.MatchString(name) {
 		return fmt.Errorf("%q cannot be the name of a context; use letters, digits, dots, dashes and underscores", name)
+	}
+	return nil
+}
+
+// Set adds or changes a context.
+func (f *File) Set(name string, c Context) error {
+	if err := CheckName(name); err != nil {
+		return err
 	}
 	if c.Token != "" && c.TokenCommand != "" {
 		return errors.New("a context has a token or a command that prints one, not both")
@@ -170,13 +178,10 @@ func (f *File) Remove(name string) {
 
 // Add stores a context created by a command. It becomes the current one if there is none, or if it replaces the current one.
 func Add(getenv func(string) string, name string, c Context) (current bool, err error) {
-	file, err := Open(getenv)
-	if err != nil {
-		return false, err
-	}
-	if err := file.Set(name, c); err != nil {
-		return false, err
-	}
-	file.Current = cmp.Or(file.Current, name)
-	return file.Current == name, file.Save()
+	err = Change(getenv, func(file *File) error {
+		file.Current = cmp.Or(file.Current, name)
+		current = file.Current == name
+		return file.Set(name, c)
+	})
+	return current, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lubdub-io/lubdub/internal/cli/contexts"
 	"github.com/lubdub-io/lubdub/internal/cli/exit"
+	"github.com/lubdub-io/lubdub/internal/cli/output"
 	"github.com/lubdub-io/lubdub/internal/cli/session"
 )
 
@@ -37,6 +38,9 @@ func (c *Command) Run(env *session.Env) error {
 		return err
 	}
 	name = cmp.Or(c.Name, name, hostOf(at.Server))
+	if err := contexts.CheckName(name); err != nil {
+		return exit.Misusef("%v; name it: lubdub login NAME --server %s", err, at.Server)
+	}
 	s, err := c.OpenAt(env, name, contexts.Context{Server: at.Server, CAFile: at.CAFile, AllowHTTP: at.AllowHTTP, Token: "none"})
 	if err != nil {
 		return err
@@ -46,7 +50,11 @@ func (c *Command) Run(env *session.Env) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := with.authorize(env)
+	ctx, err := session.WithProviderClient(env.Context, &at)
+	if err != nil {
+		return err
+	}
+	tokens, err := with.authorize(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -54,7 +62,10 @@ func (c *Command) Run(env *session.Env) error {
 	if err := session.SignIn(env.Context, env, &at, tokens); err != nil {
 		return err
 	}
-	err = contexts.Locked(env.Getenv, func(file *contexts.File) error {
+	err = contexts.Change(env.Getenv, func(file *contexts.File) error {
+		if old := file.Contexts[name]; old.Server == at.Server { // which --server named again
+			at.Tenant, at.Workspace, at.CAFile, at.AllowHTTP = old.Tenant, old.Workspace, old.CAFile, old.AllowHTTP
+		}
 		file.Current = name
 		return file.Set(name, at)
 	})
@@ -114,16 +125,17 @@ func findProvider(ctx context.Context, s *session.Session) (*provider, error) {
 }
 
 // authorize returns the tokens of the provider, after a person has confirmed the sign-in.
-func (p *provider) authorize(env *session.Env) (*oauth2.Token, error) {
+func (p *provider) authorize(ctx context.Context, s *session.Session) (*oauth2.Token, error) {
 	cfg := oauth2.Config{ClientID: p.ClientID, Scopes: p.Scopes, Endpoint: oauth2.Endpoint{
 		DeviceAuthURL: p.DeviceAuthorization, TokenURL: p.Token, AuthStyle: oauth2.AuthStyleInParams,
 	}}
-	asked, err := cfg.DeviceAuth(env.Context)
+	asked, err := cfg.DeviceAuth(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s refuses the sign-in: %w", p.Issuer, err)
 	}
-	fmt.Fprintf(env.Stderr, "Open %s and confirm the code %s\n", cmp.Or(asked.VerificationURIComplete, asked.VerificationURI), asked.UserCode)
-	tokens, err := cfg.DeviceAccessToken(env.Context, asked)
+	s.Note("Signing in to %s with %s.\nOpen %s and confirm the code %s", s.Server, output.Clean(p.Issuer),
+		output.Clean(cmp.Or(asked.VerificationURIComplete, asked.VerificationURI)), output.Clean(asked.UserCode))
+	tokens, err := cfg.DeviceAccessToken(ctx, asked)
 	if err != nil {
 		return nil, fmt.Errorf("%s has not signed you in: %w", p.Issuer, err)
 	}
