@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // site is an OpenID provider in memory.
 type site struct {
 	t        *testing.T
+	mu       sync.Mutex
 	keys     map[string]crypto.Signer // by kid
 	down     bool
 	metadata string // instead of the usual one
@@ -49,8 +51,24 @@ type site struct {
 
 func newSite(t *testing.T) *site { return &site{t: t, keys: map[string]crypto.Signer{}} }
 
+// change changes what a running provider finds.
+func (s *site) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// fetched returns how many requests there were.
+func (s *site) fetched() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fetches
+}
+
 // RoundTrip answers the requests for the provider's metadata and keys.
 func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.fetches++
 	if s.down {
 		return nil, errors.New("connection refused")
@@ -187,8 +205,8 @@ func TestWhichTokensAreValid(t *testing.T) {
 				t.Errorf("%s: %+v", name, got)
 			}
 		}
-		if s.fetches != 2 {
-			t.Errorf("the provider got %d requests", s.fetches)
+		if n := s.fetched(); n != 2 {
+			t.Errorf("the provider got %d requests", n)
 		}
 	})
 }
@@ -201,8 +219,7 @@ func TestKeysAreRotated(t *testing.T) {
 		s.keys["old"] = old
 		p := s.start()
 		before := s.sign(jwt.SigningMethodRS256, "old", old, claims(nil))
-		delete(s.keys, "old")
-		s.keys["next"] = next
+		s.change(func() { s.keys = map[string]crypto.Signer{"next": next} })
 		after := s.sign(jwt.SigningMethodRS256, "next", next, claims(nil))
 		if _, err := p.Verify(before, time.Now()); err != nil {
 			t.Errorf("before the keys are fetched again: %v", err)
@@ -220,13 +237,13 @@ func TestKeysAreRotated(t *testing.T) {
 		if _, err := p.Verify(before, time.Now()); err == nil || errors.Is(err, oidc.ErrUnavailable) {
 			t.Errorf("a removed key: %v", err)
 		}
-		fetched := s.fetches
+		fetched := s.fetched()
 		for range 600 { // a minute of strangers' tokens
 			_, _ = p.Verify(s.sign(jwt.SigningMethodHS256, "x", []byte("x"), claims(nil)), time.Now())
 			_, _ = p.Verify(s.sign(jwt.SigningMethodRS256, "x", old, claims(nil)), time.Now())
 			time.Sleep(100 * time.Millisecond)
 		}
-		if n := s.fetches - fetched; n > 14 {
+		if n := s.fetched() - fetched; n > 14 {
 			t.Errorf("%d requests in a minute", n)
 		}
 	})
@@ -274,7 +291,7 @@ func TestOutageOfTheProvider(t *testing.T) {
 		if _, ok := p.SignIn(); ok {
 			t.Error("one can sign in")
 		}
-		s.down = false
+		s.change(func() { s.down = false })
 		time.Sleep(time.Minute)
 		if _, err := p.Verify(text, time.Now()); err != nil {
 			t.Error(err)
@@ -282,7 +299,7 @@ func TestOutageOfTheProvider(t *testing.T) {
 		if is, ok := p.SignIn(); !ok || is.ClientID != "lubdub" || is.Token != "https://token.example.com/token" || len(is.Scopes) == 0 {
 			t.Errorf("%+v", is)
 		}
-		s.down = true
+		s.change(func() { s.down = true })
 		time.Sleep(48 * time.Hour)
 		if _, err := p.Verify(text, time.Now()); err != nil {
 			t.Errorf("after two days: %v", err)
