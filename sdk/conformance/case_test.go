@@ -69,6 +69,7 @@ type Task struct {
 type Rule struct {
 	Call       string `json:"call"`
 	Task       string `json:"task"`
+	Counts     bool   `json:"counts"` // only a worker's heartbeat whose deltas are not zero
 	Skip       int    `json:"skip"`
 	Times      int    `json:"times"`
 	Status     int    `json:"status"`

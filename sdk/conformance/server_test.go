@@ -245,6 +245,9 @@ func (s *server) ruleFor(x *exchange) *Rule {
 		if rule.Task != "" && rule.Task != x.task && !slices.Contains(x.names, rule.Task) {
 			continue
 		}
+		if rule.Counts && !counts(x) {
+			continue
+		}
 		if rule.Skip > 0 {
 			rule.Skip--
 			continue
@@ -257,6 +260,12 @@ func (s *server) ruleFor(x *exchange) *Rule {
 		return rule
 	}
 	return nil
+}
+
+// counts reports whether a request is a worker's heartbeat with deltas.
+func counts(x *exchange) bool {
+	var r v1.WorkerHeartbeatRequest
+	return json.Unmarshal(x.body, &r) == nil && (r.CompletedDelta != 0 || r.FailedDelta != 0)
 }
 
 // read parses a request.
