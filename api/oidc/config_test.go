@@ -78,7 +78,7 @@ grants:
 		"a boolean":                 {"", map[string]any{"contractor": false}, "viewer acme *  ann@example.com"},
 		"nothing":                   {"", nil, ""},
 		"another subject":           {"sub", map[string]any{"groups": "platform"}, "admin * *  17"},
-		"a subject that is none":    {"sub", map[string]any{"groups": "platform", "sub": "role:admin"}, ""},
+		"an invalid subject":        {"sub", map[string]any{"groups": "platform", "sub": "role:admin"}, ""},
 		"no subject":                {"", map[string]any{"groups": "platform", "email": nil}, ""},
 		"an unverified address":     {"", map[string]any{"groups": "platform", "email_verified": false}, ""},
 		"a verified address":        {"", map[string]any{"groups": "platform", "email_verified": true}, "admin * *  ann@example.com"},

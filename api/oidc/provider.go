@@ -177,7 +177,7 @@ func (p *Provider) Claimed(text []byte) bool {
 	return err == nil && claims.Issuer == p.cfg.Issuer
 }
 
-// Verify returns the claims of a control token that a token of the provider stands for. The error is ErrUnavailable if its key is not
+// Verify returns the claims of the control token that corresponds to a token of the provider. The error is ErrUnavailable if its key is not
 // known yet, and a *Refused if the token is valid but allows nothing.
 func (p *Provider) Verify(text string, now time.Time) (*token.Claims, error) {
 	claims := jwt.MapClaims{}

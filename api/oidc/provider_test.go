@@ -134,7 +134,7 @@ func claims(changes map[string]any) jwt.MapClaims {
 	return all
 }
 
-// sign returns a token. An empty kid stands for none.
+// sign returns a token, without a kid if that is empty.
 func (s *site) sign(method jwt.SigningMethod, kid string, key any, c jwt.MapClaims) string {
 	s.t.Helper()
 	made := jwt.NewWithClaims(method, c)

@@ -36,7 +36,7 @@ func TestAlertsHaveTheSameLimits(t *testing.T) {
 			fmt.Sprintf("> %d", gapsAtLeast)},
 		"LubdubHeartbeatsRefused": {`code=~"` + strings.Join(ours, "|") + `"`, fmt.Sprintf("> %g *", refusedShare),
 			fmt.Sprintf("+ %g", refusedPerSecond)},
-		"LubdubTimeoutsPaused": {"> 0.1"}, // of the last minute: a shard that stands for seconds is above it
+		"LubdubTimeoutsPaused": {"> 0.1"}, // of the last minute: a shard that is paused for seconds is above it
 	} {
 		for _, part := range parts {
 			if !strings.Contains(expr[alert], part) {

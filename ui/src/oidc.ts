@@ -102,7 +102,7 @@ export async function renew(of: Stored, keep: (refreshToken: string) => void): P
   return exchange(got.id_token);
 }
 
-// Refused is the error of a sign-in that must begin anew.
+// Refused means that the person must sign in again.
 export class Refused extends Error {}
 
 interface Tokens {

@@ -47,7 +47,7 @@ export function read(token: string): Session | null {
   };
 }
 
-// claimsOf reads a JWT without verifying it; null: it is none.
+// claimsOf reads a JWT without verifying it; null: it is not a JWT.
 export function claimsOf(token: string): Record<string, unknown> | null {
   const part = token.trim().split('.')[1];
   if (!part) return null;
