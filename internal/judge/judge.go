@@ -68,11 +68,26 @@ const (
 // StepsLookedAt is how many of the newest steps of the series are evaluated.
 const StepsLookedAt = 6
 
-// All returns all findings: failures first, then warnings, then healthy findings; for each severity those about Lubdub first.
+// All returns all findings: failures first, then warnings, then healthy findings. In each severity a cause comes before what it causes,
+// and otherwise a finding about Lubdub before those about workers.
 func All(k Known) []v1.Finding {
 	all := append(Lubdub(k), Workers(k)...)
-	slices.SortStableFunc(all, func(a, b v1.Finding) int { return cmp.Compare(rank[a.Severity], rank[b.Severity]) })
+	slices.SortStableFunc(all, func(a, b v1.Finding) int {
+		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(afterCauses(a), afterCauses(b)))
+	})
 	return all
+}
+
+// lastWarnings are the codes of warnings that come after all others, in this order: first what is over or a symptom, then what can be
+// improved at any time.
+var lastWarnings = []string{"recently-lost", "shard-time", "workers", "webhooks", "timeouts", "redis-persistence", "redis-version", "redis"}
+
+// afterCauses returns the position of a warning among lastWarnings; 0: before them.
+func afterCauses(f v1.Finding) int {
+	if f.Severity != v1.SeverityWarn {
+		return 0
+	}
+	return slices.Index(lastWarnings, f.Code) + 1
 }
 
 // NoRedis evaluates a deployment whose Redis servers do not respond, from what a server knows without them.

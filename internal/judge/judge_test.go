@@ -238,14 +238,26 @@ func TestASummaryNamesThePartyAtFault(t *testing.T) {
 	}
 }
 
-// A summary whose worst findings have one cause is titled by it: workers are not at fault for a paused queue.
+// A summary is titled by the first finding: workers are not at fault for a paused queue, nor for a task that kills them.
 func TestASummaryIsTitledByItsCause(t *testing.T) {
 	for title, harm := range map[string]func(*Known){
 		"Workers are silent past their timeout":             func(k *Known) { k.Stats.Workers.Lost = 1 },
 		"Waiting tasks have no eligible worker":             func(k *Known) { k.Queues[0].Types = []v1.QueueType{{Unrunnable: 2}} },
 		"Working, but a queue with waiting tasks is paused": func(k *Known) { k.Queues[0].Paused = true },
-		"Your workers and queues are at fault": func(k *Known) {
-			k.Stats.Workers.Lost, k.Queues[0].Types = 1, []v1.QueueType{{Unrunnable: 2}}
+		"Redis is full and rejects writes": func(k *Known) {
+			k.System.Redis[0].MemoryBytes, k.System.Shards[0].StoppedMs = 4<<30, 1500
+		},
+		"Working, but a task may be killing its workers": func(k *Known) {
+			k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)}
+			k.System.RecentlyLost = []v1.LostWorker{flaps(lostWorker(1))}
+			k.System.Redis[0].AppendOnly = false
+		},
+		"Working, but workers are repeatedly lost and come back": func(k *Known) {
+			k.System.RecentlyLost = []v1.LostWorker{lostWorker(2), flaps(lostWorker(1))}
+		},
+		"Working, but workers were lost recently": func(k *Known) {
+			k.System.RecentlyLost, k.Stats.Workers.Late = []v1.LostWorker{lostWorker(1)}, 1
+			k.System.Shards[0].OutageCreditMs, k.System.Redis[0].AppendOnly = 2000, false
 		},
 	} {
 		k := well()
@@ -313,6 +325,25 @@ func TestFindingsAreOrdered(t *testing.T) {
 		}
 	}
 	if want := []string{"fail us", "fail", "warn us", "warn us", "warn", "ok"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Warnings come in the order of what an operator does first: causes, then symptoms and what is over, then what can wait.
+func TestWarningsAreOrderedByCause(t *testing.T) {
+	k := well()
+	k.Queues[0].Paused, k.Stats.Workers.Late, k.System.Brake.Held = true, 1, 7
+	k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)}
+	k.System.RecentlyLost = []v1.LostWorker{flaps(lostWorker(1))}
+	k.System.Shards[0].OutageCreditMs, k.System.Redis[0].AppendOnly = 2000, false
+	var got []string
+	for _, f := range All(k) {
+		if f.Severity == v1.SeverityWarn {
+			got = append(got, f.Code)
+		}
+	}
+	want := []string{"brake", "poison-task", "flapping", "queue", "recently-lost", "shard-time", "workers", "redis-persistence"}
+	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -8,17 +8,20 @@ import (
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
 
-// causes are the titles of summaries whose worst findings all have one code, by severity and code.
+// causes are the titles of summaries by the severity and the code of the first finding that is not healthy, which is the likeliest cause.
 var causes = map[v1.Severity]map[string]string{
 	v1.SeverityWarn: {
+		"flapping":      "Working, but workers are repeatedly lost and come back",
+		"poison-task":   "Working, but a task may be killing its workers",
 		"queue":         "Working, but a queue with waiting tasks is paused",
 		"recently-lost": "Working, but workers were lost recently",
-		"poison-task":   "Working, but a task may be killing its workers",
+		"shard-time":    "Working, but heartbeats could not be stored recently",
 		"webhooks":      "Working, but webhook deliveries were dropped",
 	},
 	v1.SeverityFail: {
-		"queue":   "Waiting tasks have no eligible worker",
-		"workers": "Workers are silent past their timeout",
+		"queue":        "Waiting tasks have no eligible worker",
+		"redis-memory": "Redis is full and rejects writes",
+		"workers":      "Workers are silent past their timeout",
 	},
 }
 
@@ -41,7 +44,7 @@ var background = []string{"replicas", "shards", "shard-time", "redis-round-trip"
 func Summarise(all []v1.Finding) v1.Summary {
 	s := v1.Summary{Severity: v1.Worst(all), About: v1.None}
 	var wrong []string
-	cause, more := "", 0
+	first, more := "", 0
 	for _, how := range []v1.Severity{v1.SeverityFail, v1.SeverityWarn} {
 		for _, f := range all {
 			if f.Severity != how {
@@ -55,15 +58,13 @@ func Summarise(all []v1.Finding) v1.Summary {
 			switch {
 			case how != s.Severity:
 			case s.About == v1.None:
-				s.About, cause = f.About, f.Code
+				s.About, first = f.About, f.Code
 			case s.About != f.About:
-				s.About, cause = v1.Both, ""
-			case cause != f.Code:
-				cause = ""
+				s.About = v1.Both
 			}
 		}
 	}
-	s.Title = cmp.Or(causes[s.Severity][cause], titles[s.Severity][s.About])
+	s.Title = cmp.Or(causes[s.Severity][first], titles[s.Severity][s.About])
 	if more > 0 {
 		wrong = append(wrong, fmt.Sprintf("And %d more.", more))
 	}

@@ -22,9 +22,9 @@ func Workers(k Known) []v1.Finding {
 	}
 	if k.System != nil {
 		all.webhooks(&k.System.Webhooks)
-		all.lost(k.System)
-		all.flapping(k.System.RecentlyLost)
 		all.poison(k.System.PoisonTasks)
+		all.flapping(k.System.RecentlyLost)
+		all.lost(k.System)
 	}
 	all.queues(k.Queues)
 	return all.found
