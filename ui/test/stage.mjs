@@ -8,7 +8,7 @@ import { join, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
-const binary = join(root, 'bin/lubdub');
+export const binary = join(root, 'bin/lubdub');
 const keys = 'test=' + Buffer.from('0123456789abcdef0123456789abcdef').toString('base64');
 
 // freePort returns a port below the range for outgoing connections, so that no other process takes it first.
@@ -39,8 +39,8 @@ export function mint(role, tenant, workspace, subject = `${role}-of-tests`) {
     .trim();
 }
 
-// runCommands sends commands to Redis, and waits for all replies.
-function runCommands(port, commands) {
+// redisCommands sends commands to Redis, and waits for all replies.
+export function redisCommands(port, commands) {
   const bulk = (words) => `*${words.length}\r\n` + words.map((w) => `$${Buffer.byteLength(String(w))}\r\n${w}\r\n`).join('');
   return new Promise((done, failed) => {
     let text = '';
@@ -115,7 +115,7 @@ export async function open({
   const redisPort = await freePort();
   const redis = start('redis-server', ['--port', redisPort, '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...redisWith]);
   await until('Redis is ready', () => redis.text.includes('Ready to accept'));
-  await runCommands(redisPort, anHour());
+  await redisCommands(redisPort, anHour());
   const server = start(
     binary,
     [
@@ -161,6 +161,7 @@ export async function open({
   };
   let timer;
   const close = async () => {
+    stage.open = false;
     clearInterval(timer);
     receiver.close();
     for (const child of children.reverse()) {
@@ -184,7 +185,11 @@ export async function open({
     call,
     close,
     redis,
+    redisPort,
     server,
+    folder,
+    start, // starts another process, which ends with the stage
+    open: true,
     scopes: {},
     hook: `http://127.0.0.1:${receiver.address().port}/`,
   };
