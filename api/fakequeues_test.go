@@ -56,6 +56,10 @@ func (f fakeStats) PoisonTasks(context.Context, model.Scope) ([]stats.PoisonTask
 	return nil, nil
 }
 
+func (f fakeStats) RecentFailures(context.Context, model.Scope) (*stats.Failures, error) {
+	return &stats.Failures{}, nil
+}
+
 func (f fakeStats) RecentlyLost(context.Context, model.Scope) (*stats.LostWorkers, error) {
 	return &stats.LostWorkers{}, nil
 }

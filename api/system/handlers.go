@@ -22,6 +22,7 @@ type Stats interface {
 	Get(ctx context.Context, scope model.Scope) (*stats.Stats, error) // an empty tenant or workspace means all
 	Verdicts(context.Context, stats.VerdictQuery) (*stats.Verdicts, error)
 	PoisonTasks(context.Context, model.Scope) ([]stats.PoisonTask, error)
+	RecentFailures(context.Context, model.Scope) (*stats.Failures, error)
 	RecentlyLost(context.Context, model.Scope) (*stats.LostWorkers, error)
 	System(context.Context) (*stats.System, error)
 	QueuesNow(context.Context, model.Scope) ([]*queues.Queue, error) // as Queues.List, but up to a second old

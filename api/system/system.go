@@ -175,6 +175,12 @@ func (h *Handlers) known(req *httpapi.Request, v *v1.System, scope model.Scope) 
 	for _, p := range poison {
 		v.PoisonTasks = append(v.PoisonTasks, poisonView(&p))
 	}
+	failures, err := h.Stats.RecentFailures(req.Context(), scope)
+	if err != nil {
+		k.Unread = "the failures that workers reported cannot be read."
+	} else {
+		v.RecentFailures = failuresView(failures)
+	}
 	queues, err := h.Stats.QueuesNow(req.Context(), scope)
 	if err != nil {
 		k.Unread = "the queues cannot be read."
@@ -226,6 +232,21 @@ func poisonView(p *stats.PoisonTask) v1.PoisonTask {
 	return v
 }
 
+func failuresView(f *stats.Failures) v1.Failures {
+	v := v1.Failures{Total: f.Total, LastFiveMinutes: f.Recent, Succeeded: f.Succeeded, Truncated: f.Truncated, Groups: []v1.FailureGroup{}}
+	for _, g := range f.Groups {
+		of := v1.FailureGroup{
+			Queue: convert.OrNull(g.Queue), Type: convert.OrNull(g.Type), Error: g.Error, Count: g.Count, LastFiveMinutes: g.Recent,
+			FirstAt: v1.At(g.First), LastAt: v1.At(g.Last), TaskID: g.TaskID, Versions: append([]string{}, g.Versions...),
+		}
+		if s := g.Suspect; s != nil {
+			of.SuspectVersion = &v1.SuspectVersion{Version: s.Version, Workers: s.Workers, Of: s.Among}
+		}
+		v.Groups = append(v.Groups, of)
+	}
+	return v
+}
+
 // longestError is how many bytes of a worker's message identify a group of errors.
 const longestError = 200
 
@@ -246,10 +267,10 @@ func systemView(is *stats.System) *v1.System {
 	v := &v1.System{
 		Time: v1.At(is.At), Replicas: make([]v1.SystemReplica, len(is.Replicas)), Shards: make([]v1.SystemShard, len(is.Shards)),
 		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: convert.OrEmpty(is.Differing), RecentlyLost: []v1.LostWorker{},
-		PoisonTasks: []v1.PoisonTask{},
-		Brake:       v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
-		Reconciler:  v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
-		Webhooks:    v1.SystemWebhooks{DroppedLastHour: is.Dropped},
+		PoisonTasks: []v1.PoisonTask{}, RecentFailures: v1.Failures{Groups: []v1.FailureGroup{}},
+		Brake:      v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
+		Reconciler: v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
+		Webhooks:   v1.SystemWebhooks{DroppedLastHour: is.Dropped},
 	}
 	for i, r := range is.Replicas {
 		v.Replicas[i] = v1.SystemReplica{ReplicaID: r.ID, Version: r.Version, Commit: convert.OrNull(r.Commit), Roles: convert.OrEmpty(r.Roles),

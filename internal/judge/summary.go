@@ -13,6 +13,7 @@ var causes = map[v1.Severity]map[string]string{
 	v1.SeverityWarn: {
 		"flapping":      "Working, but workers are repeatedly lost and come back",
 		"poison-task":   "Working, but a task may be killing its workers",
+		"failures":      "Working, but workers report failures",
 		"queue":         "Working, but a queue with waiting tasks is paused",
 		"recently-lost": "Working, but workers were lost recently",
 		"shard-time":    "Working, but heartbeats could not be stored recently",

@@ -8,15 +8,27 @@
 --   worker that claimed it or '', 10 deadline wall ms or 0, 11 worker or '', 12 outcome (SUCCEEDED, FAILED, CANCELLED, SNOOZED),
 --   13 how long to wait before the next attempt, ms, or 'policy' as the retry policy has it, or '': none follows, 14 retention
 --   ms, 15 error JSON as the history keeps it or '', 16 the complete error or '', 17 wall ms of it by the worker's clock or '',
---   18 metrics as the history keeps them or '', then the document's fields as name and value
+--   18 metrics as the history keeps them or '', 19 the error's text as failures are grouped by it, then the document's fields
+--   as name and value
 -- Reply: {code, wall ms, detail (code's: current attempt, reason or state), will retry 1 or 0}
--- Cost: O(log n), O(log history) for a repeat; at most three events
+-- Cost: O(log n), O(log history) for a repeat; at most three events; a failure leaves an entry, the newest 1,000 of its scope
 --#include lib/clock.lua
 --#include lib/codes.lua
 --#include lib/shard.lua
 --#include lib/task.lua
 --#include lib/ending.lua
 --#include lib/attempt.lua
+local FAILURES = 1000 -- reported failures of a scope that a shard lists
+
+-- Lists the failure, apart from verdicts so that many failures do not displace these, and forgets the oldest.
+local function list_failure(task, text)
+  local first = '(}!' .. task.scope .. '/'
+  redis.call('ZADD', IX, '0', '}!' .. string.sub(verdict_entry(task, 'WORKER_REPORTED'), 2) .. '/' .. text)
+  local surplus = redis.call('ZLEXCOUNT', IX, first, first .. '~') - FAILURES
+  if surplus <= 0 then return end
+  redis.call('ZREM', IX, unpack(redis.call('ZRANGEBYLEX', IX, first, first .. '~', 'LIMIT', 0, math.min(surplus, 10))))
+end
+
 local task = open_task(TASKS, ARGV[1], ARGV[2])
 local L = shard_time(CLOCK)
 local attempt, outcome, retention, err = tonumber(ARGV[3]), ARGV[12], tonumber(ARGV[14]), ARGV[16]
@@ -44,15 +56,16 @@ elseif reason and ARGV[13] ~= '' then
 end
 append_history(task, report, {outcome = ARGV[12], reason = reason, retry = retry_mark(after, exhausted),
   last_beat = last_heartbeat(task, score, L), err = ARGV[15], completed = ARGV[17], metrics = ARGV[18]})
+if outcome == 'FAILED' then list_failure(task, ARGV[19]) end
 local before, bytes = result_bytes(task), #err
 if err ~= '' then redis.call('HSET', task.doc, 'error', err) end
-for i = 20, after and 0 or #ARGV, 2 do bytes = bytes + #ARGV[i] end
+for i = 21, after and 0 or #ARGV, 2 do bytes = bytes + #ARGV[i] end
 if before > 0 or bytes > LIGHT / 4 then add_bytes(task, bytes - before) end
 if after then
   requeue(task, reason, after)
   return {OK, now, '', 1}
 end
-if #ARGV > 18 then redis.call('HSET', task.doc, unpack(ARGV, 19)) end
+if #ARGV > 19 then redis.call('HSET', task.doc, unpack(ARGV, 20)) end
 finish(task, string.sub(outcome, 1, 1), reason, retention)
 emit(task, 'task.' .. string.lower(outcome),
   reason and '{"reason":"' .. reason .. '"' .. (exhausted and ',"retriesExhausted":true' or '') .. '}')

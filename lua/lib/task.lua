@@ -40,7 +40,8 @@ end
 -- In addition to the entry for its state, IX has entries by which tasks are counted and listed, after the names of all scopes:
 -- {<scope>/<queue>/<task> while an attempt of a queue's task is dispatched or running, |<scope>/<state>/<ended wall ms>/<task>
 -- while it is finished, and each verdict about it, for as long as its task may be kept, as }<scope>/<wall
--- ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>.
+-- ms>/<task>/<attempt>/<reason>/<queue>/<type>/<worker>; with }! before the scope and the error after the worker, a failure that
+-- a worker reported.
 local function is_live(state) return state == 'D' or state == 'R' end
 
 local function running_entry(task) return running_in_queue(task.scope, task.id, task.f.q) end

@@ -16,16 +16,18 @@ local L = shard_time(CLOCK)
 local sweeper, retention = ARGV[1], tonumber(ARGV[2])
 -- A task without a worker is placed again after as long as it has already waited, within these bounds.
 local PLACE_AGAIN_MS, MAX_PLACE_AGAIN_MS = 1000, 30000
-local FORGET = 64 -- verdicts of a scope that are older than any task, in a call
+local FORGET = 64 -- verdicts and reported failures of a scope that are older than any task, of each in a call
 local forgotten = {}
 
--- Removes the oldest verdicts of the task's scope that are past the retention, as the task is now.
+-- Removes the oldest verdicts and reported failures of the task's scope that are past the retention, as the task is now.
 local function forget_verdicts(task)
   if forgotten[task.scope] then return end
   forgotten[task.scope] = true
-  local verdicts = '(}' .. task.scope .. '/'
-  local old = redis.call('ZRANGEBYLEX', IX, verdicts, verdicts .. sortable(math.max(0, now - retention)), 'LIMIT', 0, FORGET)
-  for _, entry in ipairs(old) do write('ZREM', IX, entry) end
+  for _, kind in ipairs({'(}', '(}!'}) do
+    local first = kind .. task.scope .. '/'
+    local old = redis.call('ZRANGEBYLEX', IX, first, first .. sortable(math.max(0, now - retention)), 'LIMIT', 0, FORGET)
+    for _, entry in ipairs(old) do write('ZREM', IX, entry) end
+  end
 end
 
 local reply = {}

@@ -135,6 +135,9 @@ func (s *Service) CompleteMany(ctx context.Context, all []*Completing) {
 			c.Err = refuse("complete", c.Attempt, r.code, r.detail)
 			continue
 		}
+		if r.code == schema.CodeOK {
+			s.metrics.completed.WithLabelValues(string(c.Completion.Outcome)).Inc()
+		}
 		c.Completed = model.Completed{At: r.at, Outcome: c.Completion.Outcome, WillRetry: r.willRetry}
 		if r.willRetry {
 			c.Completed.NextAttempt = c.Attempt.Number + 1

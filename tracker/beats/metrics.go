@@ -12,6 +12,7 @@ type metrics struct {
 	flushTime prometheus.Histogram
 	gaps      prometheus.Counter
 	holds     prometheus.Counter
+	completed *prometheus.CounterVec
 
 	taskGaps, workerGaps prometheus.Observer // as fractions of the timeouts
 
@@ -49,6 +50,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "How often this replica held a shard's time back for a moment, since beats were refused " +
 				"there: by Redis, or by this replica being full.",
 		}),
+		completed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lubdub_completions_total",
+			Help: "Attempts that workers reported as ended, by outcome: SUCCEEDED, FAILED, CANCELLED, SNOOZED.",
+		}, []string{"outcome"}),
 	}
 	gapRatio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "lubdub_beat_gap_ratio",
@@ -63,7 +68,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m.beatsUnavailable = m.beats.WithLabelValues("unavailable")
 	m.beatsOverloaded = m.beats.WithLabelValues("overloaded")
 	if r != nil {
-		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, gapRatio, m.gaps, m.holds)
+		r.MustRegister(m.beats, m.flushes, m.batchSize, m.flushTime, gapRatio, m.gaps, m.holds, m.completed)
 	}
 	return m
 }

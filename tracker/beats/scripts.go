@@ -69,7 +69,8 @@ func (s *Service) completeCall(a *model.Attempt, c model.Completion) *store.Call
 		}
 	}
 	args := append(callbackArgs(a, c.WorkerID), string(c.Outcome), again, model.Millis(s.opts.FinishedRetention),
-		schema.HistoryError(c.Error), string(c.Error), schema.MillisOrEmpty(c.CompletedAt), schema.HistoryMetrics(c.Metrics))
+		schema.HistoryError(c.Error), string(c.Error), schema.MillisOrEmpty(c.CompletedAt), schema.HistoryMetrics(c.Metrics),
+		schema.ErrorGroup(c.Error))
 	args = appendDoc(args, schema.DocOutput, string(c.Output))
 	args = appendDoc(args, schema.DocMetrics, string(c.Metrics))
 	args = appendDoc(args, schema.DocPhase, c.CancelledDuringPhase)

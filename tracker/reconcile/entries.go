@@ -42,7 +42,9 @@ func ofIndex(entry string, shard int) (taskEntry, bool) {
 	case schema.EndEntry:
 		task, parts = 4, 5
 	case schema.VerdictEntry:
-		parts = 9
+		if parts = 9; strings.HasPrefix(entry, schema.FailureEntry) {
+			p = p[:min(parts, len(p))] // the error follows
+		}
 	}
 	if len(p) != parts {
 		return taskEntry{}, false

@@ -52,7 +52,7 @@ func (s *Service) readRecentlyLost(ctx context.Context, scope model.Scope) (*Los
 	var entries []string
 	total := 0
 	for _, c := range calls {
-		found, all := readLost(c.Reply)
+		found, all := readNewest(c.Reply)
 		entries = append(entries, found...)
 		total += all
 	}

@@ -223,14 +223,26 @@ func (s *Service) verdictsCall(shard int, scope model.Scope, since time.Time, be
 
 func readVerdicts(re store.Reply) []string { return re.List(0).Strings() }
 
+// failuresCall lists the failures that workers of a scope have reported since a time, latest first.
+func (s *Service) failuresCall(shard int, scope model.Scope, since time.Time) *store.Call {
+	return store.NewCall(shard, s.scripts.newest, []string{s.store.Keys[shard].Index}, schema.FailureEntry+scope.String()+"/",
+		schema.Sortable(since), never, schema.MaxFailures)
+}
+
+// succeededCall counts the tasks of a scope that have succeeded since a time.
+func (s *Service) succeededCall(shard int, scope model.Scope, since time.Time) *store.Call {
+	return store.NewCall(shard, s.scripts.newest, []string{s.store.Keys[shard].Index},
+		schema.EndEntry+scope.String()+"/"+schema.Letters(model.Succeeded)+"/", schema.Sortable(since), never, 0)
+}
+
 // lostCall lists the workers of a shard that a scope has lost since a time, latest first.
 func (s *Service) lostCall(shard int, scope model.Scope, since time.Time) *store.Call {
 	return store.NewCall(shard, s.scripts.newest, []string{s.store.Keys[shard].Workers}, schema.LostWorker+scope.String()+"/",
 		schema.Sortable(since), never, MaxLostWorkers)
 }
 
-// readLost returns the names of the workers, each after the time of its loss, and their total number.
-func readLost(re store.Reply) (newest []string, total int) {
+// readNewest returns what the script lists, without the prefix, and its total number.
+func readNewest(re store.Reply) (newest []string, total int) {
 	return re.List(0).Strings(), int(re.Int(1))
 }
 

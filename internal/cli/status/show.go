@@ -1,7 +1,9 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/lubdub-io/lubdub/internal/cli/deployment"
 	"github.com/lubdub-io/lubdub/internal/cli/output"
@@ -33,6 +35,7 @@ func show(s *session.Session, st *deployment.State, all []v1.Finding, failed *re
 	showFindings(s, st, all)
 	heading(s, "Declared dead in the last hour")
 	showLost(s, st)
+	showFailures(s, st)
 	heading(s, "What to do")
 	showWhatToDo(s, st, all, failed)
 }
@@ -166,6 +169,29 @@ func showLost(s *session.Session, st *deployment.State) {
 			s.Now()).Text)
 	}
 	if more := len(v.Groups) - maxLosses; more > 0 {
+		fmt.Fprintf(s.W, "  and %d more groups: lubdub status -o json\n", more)
+	}
+}
+
+// maxFailures is how many groups of failures are shown.
+const maxFailures = 5
+
+// showFailures shows the failures that workers reported, if there are any.
+func showFailures(s *session.Session, st *deployment.State) {
+	if st.System == nil || st.System.RecentFailures.Total == 0 {
+		return
+	}
+	heading(s, "Reported as failed in the last hour")
+	f := &st.System.RecentFailures
+	for _, g := range f.Groups[:min(maxFailures, len(f.Groups))] {
+		versions := ""
+		if len(g.Versions) > 0 {
+			versions = ", version " + output.Clean(strings.Join(g.Versions, ", "))
+		}
+		fmt.Fprintf(s.W, "  %5d  %s, queue %s, type %s%s, most recently %s ago: task %s\n", g.Count, output.Clean(cmp.Or(g.Error, "no error given")),
+			output.Optional(g.Queue).Text, output.Optional(g.Type).Text, versions, output.Age(g.LastAt.Time, s.Now()).Text, g.TaskID)
+	}
+	if more := len(f.Groups) - maxFailures; more > 0 {
 		fmt.Fprintf(s.W, "  and %d more groups: lubdub status -o json\n", more)
 	}
 }

@@ -146,6 +146,9 @@ type System struct {
 	// PoisonTasks are the tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at
 	// most. It is empty where the scope is not one workspace.
 	PoisonTasks []PoisonTask `json:"poisonTasks"`
+	// RecentFailures are the attempts of the scope that workers reported as FAILED in the last hour. It is empty where the scope is not
+	// one workspace.
+	RecentFailures Failures `json:"recentFailures"`
 	// Summary is whether Lubdub or the workers are at fault, in a sentence.
 	Summary Summary `json:"summary"`
 	// Findings are the evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis
@@ -208,6 +211,48 @@ type ErrorGroup struct {
 	// Error is the outcome with its reason, or with the category and the message that the worker reported.
 	Error string `json:"error"`
 	Count int    `json:"count"`
+}
+
+// Failures are attempts that workers reported as FAILED.
+type Failures struct {
+	// Total is how many there were in the last hour, and LastFiveMinutes in its last five minutes.
+	Total           int `json:"total"`
+	LastFiveMinutes int `json:"lastFiveMinutes"`
+	// Succeeded is how many tasks succeeded in the last five minutes.
+	Succeeded int `json:"succeeded"`
+	// Truncated reports that there were more in the last hour: 1,000 are counted in each shard, the newest.
+	Truncated bool `json:"truncated"`
+	// Groups have those with the most failures of the last five minutes first, then those with the most of the hour, 20 at most.
+	Groups []FailureGroup `json:"groups"`
+}
+
+// FailureGroup is how many attempts of tasks of one queue and type failed with similar errors.
+type FailureGroup struct {
+	Queue *string `json:"queue"`
+	Type  *string `json:"type"`
+	// Error is the category and the first line of the message, 160 bytes at most, with … for each word that has digits. It is empty if
+	// the worker gave neither.
+	Error string `json:"error"`
+	// Count is how many failed in the last hour, and LastFiveMinutes in its last five minutes.
+	Count           int  `json:"count"`
+	LastFiveMinutes int  `json:"lastFiveMinutes"`
+	FirstAt         Time `json:"firstAt"`
+	LastAt          Time `json:"lastAt"`
+	// TaskID is the task that failed last.
+	TaskID string `json:"taskId"`
+	// Versions are those of the workers, the one with the most failures first, 5 at most.
+	Versions []string `json:"versions"`
+	// SuspectVersion is set in the first group, if all its failures are of one version, and so few workers of the queue run it that
+	// this is not by chance.
+	SuspectVersion *SuspectVersion `json:"suspectVersion"`
+}
+
+// SuspectVersion is a version of workers that may be the cause of failures.
+type SuspectVersion struct {
+	Version string `json:"version"`
+	// Workers is how many ONLINE workers run it, of all that serve the queue.
+	Workers int `json:"workers"`
+	Of      int `json:"of"`
 }
 
 // SystemReplica is one Lubdub process.

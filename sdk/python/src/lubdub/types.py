@@ -744,6 +744,42 @@ class ExchangeResponse(_ExchangeResponse, total=False):
     heartbeat: WorkerHeartbeatResponse
 
 
+class FailureGroup(TypedDict):
+    """How many attempts of tasks of one queue and type failed with similar errors."""
+
+    # How many failed in the last hour, and LastFiveMinutes in its last five minutes.
+    count: int
+    # The category and the first line of the message, 160 bytes at most, with … for each word that has digits. It is empty if the
+    # worker gave neither.
+    error: str
+    firstAt: Optional[str]
+    lastAt: Optional[str]
+    lastFiveMinutes: int
+    queue: Optional[str]
+    # Set in the first group, if all its failures are of one version, and so few workers of the queue run it that this is not by
+    # chance.
+    suspectVersion: Optional[SuspectVersion]
+    # The task that failed last.
+    taskId: str
+    type: Optional[str]
+    # Those of the workers, the one with the most failures first, 5 at most.
+    versions: List[str]
+
+
+class Failures(TypedDict):
+    """Attempts that workers reported as FAILED."""
+
+    # Groups have those with the most failures of the last five minutes first, then those with the most of the hour, 20 at most.
+    groups: List[FailureGroup]
+    lastFiveMinutes: int
+    # How many tasks succeeded in the last five minutes.
+    succeeded: int
+    # How many there were in the last hour, and LastFiveMinutes in its last five minutes.
+    total: int
+    # Truncated reports that there were more in the last hour: 1,000 are counted in each shard, the newest.
+    truncated: bool
+
+
 class _Finding(TypedDict):
     about: Literal["us", "them", "both", "none"]
     # Code names the check, such as redis-policy.
@@ -1628,6 +1664,15 @@ class Summary(TypedDict):
     title: str
 
 
+class SuspectVersion(TypedDict):
+    """A version of workers that may be the cause of failures."""
+
+    of: int
+    version: str
+    # How many ONLINE workers run it, of all that serve the queue.
+    workers: int
+
+
 class SweepResponse(TypedDict):
     """The answer to POST /v1/system:sweep."""
 
@@ -1686,6 +1731,8 @@ class System(TypedDict):
     # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
     # empty where the scope is not one workspace.
     poisonTasks: List[PoisonTask]
+    # The attempts of the scope that workers reported as FAILED in the last hour. It is empty where the scope is not one workspace.
+    recentFailures: Failures
     # The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one
     # workspace.
     recentlyLost: List[LostWorker]
@@ -1792,6 +1839,8 @@ class SystemUnavailable(TypedDict):
     # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
     # empty where the scope is not one workspace.
     poisonTasks: List[PoisonTask]
+    # The attempts of the scope that workers reported as FAILED in the last hour. It is empty where the scope is not one workspace.
+    recentFailures: Failures
     # The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one
     # workspace.
     recentlyLost: List[LostWorker]

@@ -1,0 +1,84 @@
+package judge
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+)
+
+// Limits of the failures that workers report, in five minutes: a few failures among many successes are what retries are for.
+const (
+	failuresAtLeast = 5
+	failuresShare   = 0.1 // of all attempts that ended, unless one version is the likely cause
+	failuresShown   = 3   // groups that a message names
+)
+
+// failures warns about attempts that workers report as failed, and names the version of workers that is the likely cause.
+func (v *verdict) failures(f *v1.Failures) {
+	if f.LastFiveMinutes < failuresAtLeast || len(f.Groups) == 0 {
+		return
+	}
+	first := f.Groups[0]
+	suspect := first.SuspectVersion
+	if suspect == nil && float64(f.LastFiveMinutes) < failuresShare*float64(f.LastFiveMinutes+f.Succeeded) {
+		return
+	}
+	var groups []string
+	more := 0
+	for i, g := range f.Groups {
+		switch {
+		case g.LastFiveMinutes == 0:
+		case i < failuresShown:
+			groups = append(groups, fmt.Sprintf("%d x %s (queue %s, type %s)", g.LastFiveMinutes, errorOf(&g), orNone(g.Queue), orNone(g.Type)))
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		groups = append(groups, "and "+count(more, "more group"))
+	}
+	says := fmt.Sprintf("Workers reported %s as failed in the last five minutes, and %s: %s.", count(f.LastFiveMinutes, "attempt"),
+		haveSucceeded(f.Succeeded), strings.Join(groups, "; "))
+	remedy := "lubdub why " + first.TaskID
+	if suspect != nil {
+		says += fmt.Sprintf(" All of the first group ran on version %s, which %d of the %s of that queue run.", suspect.Version, suspect.Workers,
+			count(suspect.Of, "online worker"))
+		remedy += "; if that version is the cause: " + either(v.reader.Operates, "", "ask an operator to run ") +
+			"lubdub worker cordon --version " + shellWord(suspect.Version) + queueFlag(first.Queue) + ", and roll it back"
+	}
+	v.warn("failures", says, remedy)
+}
+
+func errorOf(g *v1.FailureGroup) string {
+	if g.Error == "" {
+		return "no error given"
+	}
+	return g.Error
+}
+
+func haveSucceeded(n int) string {
+	if n == 0 {
+		return "no task succeeded"
+	}
+	return count(n, "task") + " succeeded"
+}
+
+func queueFlag(queue *string) string {
+	if queue == nil {
+		return ""
+	}
+	return " --queue " + *queue
+}
+
+// plainWord is text that a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[\w.:+@%,/-]+$`)
+
+// shellWord returns text as one word of a shell command: workers choose their version freely.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
