@@ -4,6 +4,7 @@ import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { axeViolations, launch, press, show, visit } from './browser.mjs';
 import { mint, open, until } from './stage.mjs';
+import { headed, tabTo, fill, texts, refused, lose, inZone, gone } from './typing.mjs';
 
 const scope = { tenantId: 'acme', workspaceId: 'prod' },
   at = 'tenantId=acme&workspaceId=prod';
@@ -31,66 +32,6 @@ const fine = async (page) => {
   assert.deepEqual(await page.wrong(), []);
   await page.context().close();
 };
-
-// headed waits for the page with this heading, which gets the focus.
-const headed = (page, text) =>
-  page.waitForFunction((text) => document.activeElement.matches('h1') && document.activeElement.textContent === text, text);
-
-// tabTo moves the focus to the field with this label, by Tab alone.
-async function tabTo(page, label) {
-  for (let i = 0; i < 200; i++) {
-    await page.keyboard.press('Tab');
-    const found = await page.evaluate(() => {
-      const e = document.activeElement;
-      return (e?.labels?.[0]?.firstChild?.textContent ?? (e?.matches('summary') ? e.textContent : '')).trim();
-    });
-    if (found === label) return;
-  }
-  throw new Error(`Tab never reached ${label}`);
-}
-
-// fill replaces what is in the fields, by their labels.
-async function fill(page, fields) {
-  for (const [label, text] of Object.entries(fields)) {
-    await tabTo(page, label);
-    if (label === 'More') await page.keyboard.press('Enter');
-    else {
-      await page.keyboard.press('Control+A');
-      if (text) await page.keyboard.type(text);
-      else await page.keyboard.press('Delete');
-    }
-  }
-}
-
-// texts returns what the form has in its fields.
-const texts = (page) =>
-  page.evaluate(() => Object.fromEntries([...document.querySelectorAll('.form :is(input, select, textarea)')].map((e) => [e.id, e.value])));
-
-// refused submits, and returns the summary, which has the focus, and the error at the one field that is wrong.
-async function refused(page, verb) {
-  const typed = await texts(page);
-  await press(page, verb);
-  await page.waitForFunction(() => document.activeElement?.matches('.form .failed'));
-  assert.deepEqual(await texts(page), typed, 'what was typed is lost');
-  const summary = await page.textContent('.form .failed');
-  const wrong = page.locator('[aria-invalid=true]');
-  if ((await wrong.count()) !== 1) return { summary };
-  const by = (await wrong.getAttribute('aria-describedby')).split(' ').find((id) => id.endsWith('-error'));
-  return { summary, field: await wrong.getAttribute('id'), error: await page.textContent('#' + by) };
-}
-
-// lose lets the server's next answer to a request get lost. A browser reports this in its console.
-async function lose(page, path) {
-  let lost;
-  await page.route(path, async (route) => {
-    if (lost) return route.continue();
-    lost = await (await route.fetch()).text();
-    await route.abort();
-  });
-  const { wrong } = page;
-  page.wrong = async () => (await wrong()).filter((w) => !w.includes('net::ERR_FAILED'));
-  return () => lost;
-}
 
 test('a task is created exactly as entered, and a repeated submit creates no second one', async () => {
   const page = await as('submitter');
@@ -167,13 +108,6 @@ test('a task is created exactly as entered, and a repeated submit creates no sec
   assert.equal((await read('tasks/' + id)).runAt, `${later}-01-15T10:00:30.000Z`);
   await fine(page);
 });
-
-// inZone sets the time zone of a page.
-async function inZone(page, timezoneId) {
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send('Emulation.setTimezoneOverride', { timezoneId });
-  await page.reload();
-}
 
 test('a schedule is created and changed; its next fires follow the typing, in both time zones', async () => {
   const page = await as('operator');
@@ -254,18 +188,6 @@ test('a schedule is created and changed; its next fires follow the typing, in bo
   assert.equal(now.cron, '0 0 8 * * ?');
   await fine(page);
 });
-
-const gone = async (page, secret) =>
-  assert.equal(
-    await page.evaluate(
-      (secret) =>
-        document.documentElement.outerHTML.includes(secret) ||
-        [...document.querySelectorAll('input')].some((e) => e.value === secret) ||
-        JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes(secret),
-      secret,
-    ),
-    false,
-  );
 
 test('a webhook is created, its secret is shown once, its test delivery is answered, and it is changed', async () => {
   const page = await as('operator');
