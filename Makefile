@@ -134,7 +134,7 @@ deps-ui: deps # also install what the dashboard's tests need
 test-ui: deps-ui deps-typescript build ## test the dashboard: its types against openapi.json, a browser against server, Redis and fleet, and incidents with real processes; EVERYWHERE=1: each action at each width in each theme
 	cd ui && node_modules/.bin/openapi-typescript ../api/openapi.json -o src/api.gen.ts && node_modules/.bin/tsc -p .
 	cd sdk/typescript && npm run --silent build
-	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/dashboard.test.mjs test/alone.test.mjs test/operator.test.mjs test/signin.test.mjs test/incidents.test.mjs
+	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/*.test.mjs
 
 test-ui-flood: deps-ui build ## load Events, Overview, Tasks and Pulse with 5,000 events a second for FLOOD (60) seconds each, Pulse with 10,000 workers: memory, long tasks
 	cd ui && node test/flood.mjs $(or $(FLOOD),60)

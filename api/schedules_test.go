@@ -80,6 +80,10 @@ func TestContractSchedules(t *testing.T) {
 		l.do("PATCH", "/v1/schedules/s1", operator, `{"cron":"0 * * * *"}`).want(200).holds(`"cron":"0 0 * * * *"`)
 		l.do("GET", "/v1/schedules/s1/next?count=2", operator, "").want(200).
 			holds(`{"scheduleId":"s1","next":["2026-01-15T11:00:00.000Z","2026-01-15T12:00:00.000Z"]}`)
+		for _, id := range []string{"s1", "never-created"} {
+			l.do("GET", "/v1/schedules/"+id+"/next?count=2&cron=30+9+*+*+*", operator, "").want(200).
+				holds(`{"scheduleId":"` + id + `","next":["2026-01-16T09:30:00.000Z","2026-01-17T09:30:00.000Z"]}`)
+		}
 		l.do("POST", "/v1/schedules/s1/pause", operator, "").want(200).
 			holds(`"paused":true`).
 			holds(`"next":null`)
@@ -201,6 +205,12 @@ func TestSchedulesRefuseBadInput(t *testing.T) {
 		l.do("PATCH", "/v1/schedules/s1", operator, `{"cron":""}`).refused(400, v1.CodeInvalidRequest)
 		for _, count := range []string{"0", "101", "x", ""} {
 			l.do("GET", "/v1/schedules/s1/next?count="+count, operator, "").refused(400, v1.CodeInvalidRequest)
+		}
+		for expression, want := range map[string]string{"": "", "61+*+*+*+*": "61", "0+0+0+30+2+?": "never fires", "0+0+0+1+1+?+2020": "again"} {
+			r := l.do("GET", "/v1/schedules/s1/next?cron="+expression, operator, "").refused(400, v1.CodeInvalidRequest)
+			if r.Field != "cron" || !strings.Contains(r.Message, want) {
+				t.Errorf("%q: %s: %s", expression, r.Field, r.Message)
+			}
 		}
 		for _, body := range []string{`{}`, `{"from":"2025-01-01T00:00:00Z"}`, `{"from":"2025-01-02T00:00:00Z","to":"2025-01-01T00:00:00Z"}`,
 			`{"from":"2025-01-02T00:00:00Z","to":"2099-01-01T00:00:00Z"}`, `{"from":"yesterday","to":"2025-01-01T00:00:00Z"}`} {

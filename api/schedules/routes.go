@@ -74,10 +74,11 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "GET", Pattern: "/v1/schedules/{scheduleId}/next", Op: "nextFires", Handle: h.nextFires,
-			Query: []httpapi.Param{count},
+			Query: []httpapi.Param{count, expression},
 			Tag:   "schedules", Answers: map[int]any{200: v1.NextFires{}}, Errors: []int{404},
 			Access: httpapi.ForControl, Needs: httpapi.MayRead,
-			Summary: "List a schedule's next fires",
+			Summary:     "List a schedule's next fires",
+			Description: "With cron, those that a schedule with this id would have from now on. It need not exist, and does not change.",
 		},
 		{
 			Method: "POST", Pattern: "/v1/schedules/{scheduleId}/fire", Op: "fireSchedule", Handle: h.fire, NotIdempotent: true,
@@ -100,4 +101,9 @@ func (h *Handlers) Routes() []*httpapi.Route {
 	}
 }
 
-var count = httpapi.Param{Name: "count", Schema: httpapi.Between(1, 100).With("default", 10), Description: "How many fires."}
+var (
+	count      = httpapi.Param{Name: "count", Schema: httpapi.Between(1, 100).With("default", 10), Description: "How many fires."}
+	expression = httpapi.Param{
+		Name: "cron", Schema: httpapi.Of("string"), Description: "A cron expression instead of the schedule's, as in its creation.",
+	}
+)

@@ -193,7 +193,12 @@ func (h *Handlers) nextFires(req *httpapi.Request) (int, any, error) {
 			return 0, nil, httpapi.InvalidField("count", fmt.Sprintf("count is %q; use 1 to %d", httpapi.Clip(text), schedules.MaxNext))
 		}
 	}
-	next, err := h.Schedules.NextFires(req.Context(), scope, req.ID, count)
+	var next []time.Time
+	if req.Query.Has("cron") {
+		next, err = schedules.PreviewFires(req.Query.Get("cron"), req.Now, count)
+	} else {
+		next, err = h.Schedules.NextFires(req.Context(), scope, req.ID, count)
+	}
 	if err != nil {
 		return 0, nil, err
 	}

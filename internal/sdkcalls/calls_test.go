@@ -187,7 +187,7 @@ func makesCall(t *testing.T, id string, r *raw) {
 		wantQuery = slices.DeleteFunc(wantQuery, func(name string) bool { return name == "waitMs" })
 	}
 	if id == "listQueues" || id == "nextFires" {
-		wantQuery = slices.DeleteFunc(wantQuery, func(name string) bool { return name == "count" })
+		wantQuery = slices.DeleteFunc(wantQuery, func(name string) bool { return name == "count" || name == "cron" })
 	}
 	if token := got.Header.Get("Authorization"); token != wantToken {
 		t.Errorf("token %q, want %q", token, wantToken)

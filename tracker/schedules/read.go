@@ -189,9 +189,25 @@ func (s *Service) NextFires(ctx context.Context, scope model.Scope, id string, c
 	if err != nil {
 		return nil, store.AsUnavailable("nextFires", err) // it was checked when it was saved
 	}
-	var next []time.Time
-	for at := times.Next(latest(now, of.Last)); !at.IsZero() && len(next) < min(count, MaxNext); at = times.Next(at) {
+	return firesAfter(times, latest(now, of.Last), count), nil
+}
+
+// PreviewFires returns the fires after now, at most count, that a schedule with this cron expression would have. It reads no schedule.
+func PreviewFires(expression string, now time.Time, count int) ([]time.Time, error) {
+	spec := Spec{Cron: expression}
+	if err := spec.checkCron(now); err != nil {
+		return nil, err
+	}
+	times, err := cron.Parse(spec.Cron)
+	if err != nil {
+		return nil, err
+	}
+	return firesAfter(times, now, count), nil
+}
+
+func firesAfter(times *cron.Schedule, after time.Time, count int) (next []time.Time) {
+	for at := times.Next(after); !at.IsZero() && len(next) < min(count, MaxNext); at = times.Next(at) {
 		next = append(next, at)
 	}
-	return next, nil
+	return next
 }

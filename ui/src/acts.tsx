@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, get, post, type Task } from './api';
+import { ApiError, get, post, type Delivery, type Task } from './api';
 import { onAll, onIds, type Options, type Selector } from './cli';
 import { acted } from './data';
 import { count, list, number } from './format';
@@ -37,6 +37,9 @@ interface Act {
 }
 
 const enc = encodeURIComponent;
+
+// The last test message, whose answer its page shows.
+export const tested = new Signal<{ webhookId: string; delivery: Delivery } | null>(null);
 const because = (o: Options): object => (o.reason ? { reason: o.reason } : {});
 
 function selectorBody({ label, ...rest }: Selector): object {
@@ -272,7 +275,7 @@ export const acts = {
     past: 'Sent a test to',
     op: 'testWebhook',
     effect: 'A message of type webhook.test is sent to it.',
-    one: (id) => post(`v1/webhooks/${enc(id)}/test`),
+    one: async (id) => tested.set({ webhookId: id, delivery: await post<Delivery>(`v1/webhooks/${enc(id)}/test`) }),
   },
   redeliver: {
     noun: 'webhook',

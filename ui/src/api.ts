@@ -88,6 +88,7 @@ export async function call<T>(
     wait?: number; // everywhere: no scope is named; wait: ms
     quiet?: boolean; // its failure does not mark the server as unreachable
     token?: string; // instead of the session's
+    key?: string; // the Idempotency-Key
   } = {},
 ): Promise<T> {
   const sent = Date.now(),
@@ -101,7 +102,10 @@ export async function call<T>(
       cache: 'no-store',
       credentials: 'omit',
       signal: o.signal ? AbortSignal.any([o.signal, late]) : late,
-      headers: headers(o.body === undefined ? {} : { 'Content-Type': 'application/json' }, o.token),
+      headers: headers(
+        { ...(o.body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(o.key ? { 'Idempotency-Key': o.key } : {}) },
+        o.token,
+      ),
       body: o.body === undefined ? undefined : JSON.stringify(o.body),
     });
     text = await res.text();

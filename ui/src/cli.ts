@@ -54,6 +54,10 @@ export function onIds(noun: string, verb: string, ids: string[], o: Options = {}
   return line(['lubdub', noun, verb, ...which, ...flags(o), ...where()]);
 }
 
+// withBody is a command that reads the request's body.
+export const withBody = (noun: string, verb: string, ids: string[], body: unknown, more: string[] = []): string =>
+  `printf %s ${quote(JSON.stringify(body))} | ` + line(['lubdub', noun, verb, ...ids, '--file=-', ...more, ...where()]);
+
 export function onAll(noun: string, verb: string, selector: Selector, o: Options = {}): string {
   const given = Object.entries(selector).filter((e): e is [string, string] => !!e[1]);
   return line(['lubdub', noun, verb, ...given.map(([k, v]) => `${filters[k] ?? '--' + k}=${v}`), ...flags(o), ...where()]);

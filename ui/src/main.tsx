@@ -13,9 +13,13 @@ import { Losses } from './pages/losses';
 import { Overview } from './pages/overview';
 import { Pulse } from './pages/pulse';
 import { QueuePage, Queues, RunPage, Runs } from './pages/queues';
+import { EditSchedule, NewSchedule } from './pages/scheduleform';
 import { SchedulePage, Schedules, WebhookPage, Webhooks } from './pages/schedules';
 import { SystemPage } from './pages/system';
+import { TaskForm } from './pages/taskform';
 import { TaskPage, Tasks } from './pages/tasks';
+import { Tokens } from './pages/tokens';
+import { EditWebhook, NewWebhook } from './pages/webhookform';
 import { MachinePage, Machines, WorkerPage, Workers } from './pages/workers';
 import { kinds, Title } from './parts';
 import { go, href, reroute, useRoute, type Route } from './route';
@@ -30,6 +34,7 @@ interface Page {
   op: string;
   all: () => JSX.Element;
   one?: (p: { id: string }) => JSX.Element;
+  under?: string; // the page that opens it, instead of the navigation
 }
 
 const pages: Page[] = [
@@ -44,7 +49,11 @@ const pages: Page[] = [
   { path: 'webhooks', title: 'Webhooks', op: 'listWebhooks', all: Webhooks, one: WebhookPage },
   { path: 'events', title: 'Events', op: 'listEvents', all: Events },
   { path: 'losses', title: 'Losses', op: 'countVerdicts', all: Losses },
+  { path: 'tokens', title: 'Tokens', op: 'createToken', all: Tokens },
   { path: 'system', title: 'System', op: 'getSystem', all: SystemPage },
+  { path: 'task-form', title: 'Create task', op: 'createTask', all: TaskForm, under: 'tasks' },
+  { path: 'schedule-form', title: 'Schedule', op: 'createSchedule', all: NewSchedule, one: EditSchedule, under: 'schedules' },
+  { path: 'webhook-form', title: 'Webhook', op: 'createWebhook', all: NewWebhook, one: EditWebhook, under: 'webhooks' },
 ];
 
 function App(): JSX.Element {
@@ -163,13 +172,15 @@ function Shell(): JSX.Element {
       </header>
       <nav aria-label="Pages">
         <ul>
-          {pages.map(({ path, title }) => (
-            <li key={path}>
-              <a href={href(path)} aria-current={path === name ? (id ? 'true' : 'page') : undefined}>
-                {title}
-              </a>
-            </li>
-          ))}
+          {pages
+            .filter((p) => !p.under)
+            .map(({ path, title }) => (
+              <li key={path}>
+                <a href={href(path)} aria-current={path === name ? (id ? 'true' : 'page') : path === page?.under ? 'true' : undefined}>
+                  {title}
+                </a>
+              </li>
+            ))}
         </ul>
       </nav>
       <main id="main">

@@ -132,6 +132,7 @@ func (c *Fire) Run(env *session.Env) error {
 type Next struct {
 	ID            string `arg:"" predictor:"schedule" name:"id" help:"Schedule."`
 	Count         int    `default:"10" help:"How many."`
+	Cron          string `placeholder:"EXPRESSION" help:"Show those of this cron expression instead. The schedule need not exist."`
 	session.Flags `embed:""`
 }
 
@@ -140,7 +141,8 @@ func (c *Next) Run(env *session.Env) error {
 	if err != nil {
 		return err
 	}
-	raw, next, err := session.Get[v1.NextFires](env.Context, s, Schedules.PathOf(c.ID)+"/next", resource.Query("count", strconv.Itoa(c.Count)))
+	raw, next, err := session.Get[v1.NextFires](env.Context, s, Schedules.PathOf(c.ID)+"/next",
+		resource.Query("count", strconv.Itoa(c.Count), "cron", c.Cron))
 	if err != nil {
 		return Schedules.Suggest(env.Context, s, c.ID, err)
 	}

@@ -282,7 +282,10 @@ export abstract class GeneratedCalls extends ControlCalls {
     return this.send({ method: 'POST', path: '/v1/schedules/' + seg(scheduleId) + '/fire', once: true }, {}, options);
   }
 
-  /** List a schedule's next fires. Roles: viewer, operator, dispatcher, admin. */
+  /**
+   * List a schedule's next fires. With cron, those that a schedule with this id would have from now on. It need not exist, and does not
+   * change. Roles: viewer, operator, dispatcher, admin.
+   */
   nextFires(scheduleId: string, count?: number, options?: CallOptions): Promise<NextFires> {
     return this.send(
       { method: 'GET', path: '/v1/schedules/' + seg(scheduleId) + '/next', query: this.scoped({ count }) },

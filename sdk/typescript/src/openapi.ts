@@ -483,7 +483,7 @@ export interface paths {
         };
         /**
          * List a schedule's next fires
-         * @description Roles: viewer, operator, dispatcher, admin.
+         * @description With cron, those that a schedule with this id would have from now on. It need not exist, and does not change. Roles: viewer, operator, dispatcher, admin.
          */
         get: operations["nextFires"];
         put?: never;
@@ -4701,6 +4701,8 @@ export interface operations {
                 workspaceId?: string;
                 /** @description How many fires. */
                 count?: number;
+                /** @description A cron expression instead of the schedule's, as in its creation. */
+                cron?: string;
             };
             header?: never;
             path: {

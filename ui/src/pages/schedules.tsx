@@ -3,17 +3,24 @@ import { get, type Delivery, type Schedule, type Webhook } from '../api';
 import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { number } from '../format';
+import { OpenForm } from '../forms';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Facts, Id, Json, Moment, Read, Section, State, Table, Title } from '../parts';
 import { href } from '../route';
+import { TestAnswer } from './webhooktest';
 
 const enc = encodeURIComponent;
+
+const CreateSchedule = (): JSX.Element => <OpenForm to="schedule-form" op="createSchedule" label="Create schedule" />;
+const CreateWebhook = (): JSX.Element => <OpenForm to="webhook-form" op="createWebhook" label="Create webhook" />;
 
 export function Schedules(): JSX.Element {
   const l = useList<{ schedules: Schedule[]; nextPageToken?: string; totalCount: number }>('v1/schedules', []);
   return (
     <>
-      <Title name="Schedules">Schedules</Title>
+      <Title name="Schedules" side={<CreateSchedule />}>
+        Schedules
+      </Title>
       <Read data={l.data} what="the schedules">
         {(v) => (
           <>
@@ -21,7 +28,11 @@ export function Schedules(): JSX.Element {
               label="Schedules"
               rows={v.schedules}
               id={(s) => s.scheduleId}
-              none="There are no schedules here."
+              none={
+                <>
+                  A schedule creates a task at each of its times. None has been created here. <CreateSchedule />
+                </>
+              }
               columns={[
                 { name: 'Schedule', cell: (s) => <Id kind="schedule" id={s.scheduleId} /> },
                 { name: 'Cron', cell: (s) => <code>{s.cron}</code> },
@@ -52,7 +63,17 @@ export function SchedulePage({ id }: { id: string }): JSX.Element {
   const s = data.value;
   return (
     <>
-      <Title name={id} side={s && <Acts names={[s.paused ? 'resumeSchedule' : 'pauseSchedule', 'fireSchedule']} on={{ ids: [id] }} />}>
+      <Title
+        name={id}
+        side={
+          s && (
+            <div class="acts">
+              <OpenForm to={`schedule-form/${id}`} op="changeSchedule" label="Edit" quiet />
+              <Acts names={[s.paused ? 'resumeSchedule' : 'pauseSchedule', 'fireSchedule']} on={{ ids: [id] }} />
+            </div>
+          )
+        }
+      >
         Schedule <span class="id">{id}</span>
       </Title>
       <Read data={data} what="the schedule">
@@ -132,7 +153,9 @@ export function Webhooks(): JSX.Element {
   const l = useList<{ webhooks: Webhook[]; nextPageToken?: string; totalCount: number }>('v1/webhooks', []);
   return (
     <>
-      <Title name="Webhooks">Webhooks</Title>
+      <Title name="Webhooks" side={<CreateWebhook />}>
+        Webhooks
+      </Title>
       <Read data={l.data} what="the webhooks">
         {(v) => (
           <>
@@ -140,7 +163,11 @@ export function Webhooks(): JSX.Element {
               label="Webhooks"
               rows={v.webhooks}
               id={(w) => w.webhookId}
-              none="There are no webhooks here."
+              none={
+                <>
+                  A webhook posts events to a URL of yours. None has been created here. <CreateWebhook />
+                </>
+              }
               columns={[
                 { name: 'Webhook', cell: (w) => <Id kind="webhook" id={w.webhookId} /> },
                 { name: 'URL', cell: (w) => w.url },
@@ -164,7 +191,23 @@ export function WebhookPage({ id }: { id: string }): JSX.Element {
   const l = useList<{ deliveries: Delivery[]; nextPageToken?: string }>(`v1/webhooks/${enc(id)}/deliveries`, ['status'], { order: 'desc' });
   return (
     <>
-      <Title name={id} side={data.value && <Acts names={['testWebhook']} on={{ ids: [id] }} />}>
+      <Title
+        name={id}
+        side={
+          data.value && (
+            <div class="acts">
+              <OpenForm
+                to={`webhook-form/${id}`}
+                op="updateWebhook"
+                label="Edit"
+                why={data.value.managed ? "It comes from the deployment's configuration, and is changed there." : ''}
+                quiet={!data.value.managed}
+              />
+              <Acts names={['testWebhook']} on={{ ids: [id] }} />
+            </div>
+          )
+        }
+      >
         Webhook <span class="id">{id}</span>
       </Title>
       <Read data={data} what="the webhook">
@@ -190,6 +233,7 @@ export function WebhookPage({ id }: { id: string }): JSX.Element {
           </>
         )}
       </Read>
+      <TestAnswer id={id} />
       <Section title="Deliveries">
         <Filters of={l} fields={[{ name: 'status', choices: ['PENDING', 'DELIVERED', 'DEAD'] }]} />
         <Read data={l.data} what="its deliveries">

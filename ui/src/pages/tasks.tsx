@@ -4,6 +4,7 @@ import { get, type HistoryEntry, type Task } from '../api';
 import { Acts, ActButton } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
+import { OpenForm } from '../forms';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Bar, Facts, Id, Json, Liveness, Moment, Read, Section, State, Table, Title } from '../parts';
 import { useRoute } from '../route';
@@ -50,7 +51,9 @@ export function Tasks(): JSX.Element {
       : '';
   return (
     <>
-      <Title name="Tasks">Tasks</Title>
+      <Title name="Tasks" side={<OpenForm to="task-form" op="createTask" label="Create task" />}>
+        Tasks
+      </Title>
       <Filters
         of={l}
         fields={[

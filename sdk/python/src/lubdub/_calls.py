@@ -207,9 +207,12 @@ class Calls:
         current second: two calls within one second fire once. Roles: operator, dispatcher, admin."""
         return cast(t.FiredResponse, self.ask("POST", "/v1/schedules/{}/fire", ids=(schedule_id,), body={}, scoped=True, once=True))
 
-    def next_fires(self, schedule_id: str, *, count: Optional[int] = None) -> t.NextFires:
-        """List a schedule's next fires. Roles: viewer, operator, dispatcher, admin."""
-        return cast(t.NextFires, self.ask("GET", "/v1/schedules/{}/next", ids=(schedule_id,), query={"count": count}, scoped=True))
+    def next_fires(self, schedule_id: str, *, count: Optional[int] = None, cron: Optional[str] = None) -> t.NextFires:
+        """List a schedule's next fires. With cron, those that a schedule with this id would have from now on. It need not exist,
+        and does not change. Roles: viewer, operator, dispatcher, admin."""
+        return cast(t.NextFires, self.ask(
+            "GET", "/v1/schedules/{}/next", ids=(schedule_id,), query={"count": count, "cron": cron}, scoped=True,
+        ))
 
     def pause_schedule(self, schedule_id: str) -> t.Schedule:
         """Pause a schedule. Fires that are pending still create their tasks. Roles: operator, dispatcher, admin."""
@@ -839,9 +842,10 @@ class AsyncCalls:
         current second: two calls within one second fire once. Roles: operator, dispatcher, admin."""
         return await self.call(lambda: self.client.fire_schedule(schedule_id))
 
-    async def next_fires(self, schedule_id: str, *, count: Optional[int] = None) -> t.NextFires:
-        """List a schedule's next fires. Roles: viewer, operator, dispatcher, admin."""
-        return await self.call(lambda: self.client.next_fires(schedule_id, count=count))
+    async def next_fires(self, schedule_id: str, *, count: Optional[int] = None, cron: Optional[str] = None) -> t.NextFires:
+        """List a schedule's next fires. With cron, those that a schedule with this id would have from now on. It need not exist,
+        and does not change. Roles: viewer, operator, dispatcher, admin."""
+        return await self.call(lambda: self.client.next_fires(schedule_id, count=count, cron=cron))
 
     async def pause_schedule(self, schedule_id: str) -> t.Schedule:
         """Pause a schedule. Fires that are pending still create their tasks. Roles: operator, dispatcher, admin."""
