@@ -2073,6 +2073,38 @@ export interface components {
             /** @description The claimed ones; none without a claim. */
             tasks: components["schemas"]["TaskEnvelope"][];
         };
+        /** @description How many attempts of tasks of one queue and type failed with similar errors. */
+        FailureGroup: {
+            /** @description How many failed in the last hour, and LastFiveMinutes in its last five minutes. */
+            count: number;
+            /** @description The category and the first line of the message, 160 bytes at most, with … for each word that has digits. It is empty if the worker gave neither. */
+            error: string;
+            /** Format: date-time */
+            firstAt: string | null;
+            /** Format: date-time */
+            lastAt: string | null;
+            lastFiveMinutes: number;
+            queue: string | null;
+            /** @description Set in the first group, if all its failures are of one version, and so few workers of the queue run it that this is not by chance. */
+            suspectVersion: components["schemas"]["SuspectVersion"] | null;
+            /** @description The task that failed last. */
+            taskId: string;
+            type: string | null;
+            /** @description Those of the workers, the one with the most failures first, 5 at most. */
+            versions: string[];
+        };
+        /** @description Attempts that workers reported as FAILED. */
+        Failures: {
+            /** @description Groups have those with the most failures of the last five minutes first, then those with the most of the hour, 20 at most. */
+            groups: components["schemas"]["FailureGroup"][];
+            lastFiveMinutes: number;
+            /** @description How many tasks succeeded in the last five minutes. */
+            succeeded: number;
+            /** @description How many there were in the last hour, and LastFiveMinutes in its last five minutes. */
+            total: number;
+            /** @description Truncated reports that there were more in the last hour: 1,000 are counted in each shard, the newest. */
+            truncated: boolean;
+        };
         /** @description The result of one check. It is readable text: messages may change, codes do not. */
         Finding: {
             /** @enum {string} */
@@ -2886,6 +2918,13 @@ export interface components {
             severity: "ok" | "warn" | "fail";
             title: string;
         };
+        /** @description A version of workers that may be the cause of failures. */
+        SuspectVersion: {
+            of: number;
+            version: string;
+            /** @description How many ONLINE workers run it, of all that serve the queue. */
+            workers: number;
+        };
         /** @description The answer to POST /v1/system:sweep. */
         SweepResponse: {
             results: components["schemas"]["SweepResults"];
@@ -2933,6 +2972,8 @@ export interface components {
             findings: components["schemas"]["Finding"][];
             /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
             poisonTasks: components["schemas"]["PoisonTask"][];
+            /** @description The attempts of the scope that workers reported as FAILED in the last hour. It is empty where the scope is not one workspace. */
+            recentFailures: components["schemas"]["Failures"];
             /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
             recentlyLost: components["schemas"]["LostWorker"][];
             /** @description How many were lost in the last hour, those included that are not listed. */
@@ -3033,6 +3074,8 @@ export interface components {
             message: string;
             /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
             poisonTasks: components["schemas"]["PoisonTask"][];
+            /** @description The attempts of the scope that workers reported as FAILED in the last hour. It is empty where the scope is not one workspace. */
+            recentFailures: components["schemas"]["Failures"];
             /** @description The workers of the scope that were lost in the last hour, newest first, 100 at most. It is empty where the scope is not one workspace. */
             recentlyLost: components["schemas"]["LostWorker"][];
             /** @description How many were lost in the last hour, those included that are not listed. */
