@@ -1,12 +1,13 @@
 import type { JSX } from 'preact';
-import { get, type Stats, type System, type Verdicts, type Worker } from '../api';
+import { get, type Queue, type Stats, type System, type Verdicts, type Worker } from '../api';
 import { Chart } from '../charts';
 import { useData, type Data } from '../data';
 import { count, list, number, span } from '../format';
 import { HealthBanner, stale, useHealth } from '../health';
 import { useHour } from '../hour';
-import { Age, Failed, held, Id, Liveness, Num, Read, Section, Table, Title, type kinds } from '../parts';
+import { Age, Failed, held, Id, Liveness, Num, Read, Section, State, Table, Title, type kinds } from '../parts';
 import { href } from '../route';
+import { FailuresReported } from './failures';
 import { because } from '../words';
 
 const sum = (of: Record<string, number>): number => Object.values(of).reduce((a, b) => a + b, 0);
@@ -15,7 +16,8 @@ const shown = 8; // rows of each list
 
 export function Overview(): JSX.Element {
   const health = useHealth(),
-    lost = health.value?.recentlyLost ?? [];
+    lost = health.value?.recentlyLost ?? [],
+    failures = health.value?.recentFailures as System['recentFailures'] | undefined; // absent: the server is older
   const stats = useData('stats', (signal) => get<Stats>('v1/stats', { steps: 1 }, signal));
   const losses = useLosses();
   return (
@@ -28,6 +30,8 @@ export function Overview(): JSX.Element {
             <Numbers stats={v} lost={losses.value?.[0]?.total} />
             {v.workers.late + v.workers.lost > 0 && <Silent of={v.workers.late + v.workers.lost} />}
             {lost.length > 0 && <RecentlyLost workers={lost} />}
+            {!!failures?.total && <FailuresReported of={failures} />}
+            {(v.tasks.QUEUED ?? 0) > 0 && <Backlog />}
             {(health.value || health.error) && <Charts rates={v.rates} />}
           </>
         )}
@@ -140,6 +144,40 @@ function RecentlyLost({ workers }: { workers: System['recentlyLost'] }): JSX.Ele
         ]}
       />
       {workers.length > rows.length && <p class="dim">and {number(workers.length - rows.length)} more</p>}
+    </Section>
+  );
+}
+
+// Backlog lists the queues whose oldest task has waited longest.
+function Backlog(): JSX.Element {
+  const data = useData('backlog', (signal) => get<{ queues: Queue[] }>('v1/queues', {}, signal));
+  return (
+    <Section title="Waiting longest" side={<a href={href('queues')}>All queues</a>}>
+      <Read data={data} what="the queues">
+        {({ queues }) => (
+          <Table
+            label="Queues by the wait of their oldest task"
+            rows={queues
+              .filter((q) => q.depth > 0)
+              .sort((a, b) => (b.oldestWaitMs ?? 0) - (a.oldestWaitMs ?? 0))
+              .slice(0, 5)}
+            id={(q) => q.queue}
+            none="No task waits to be claimed."
+            columns={[
+              { name: 'Queue', cell: (q) => <Id kind="queue" id={q.queue} /> },
+              { name: 'Oldest waits', num: true, cell: (q) => (q.oldestWaitMs === null ? '–' : span(q.oldestWaitMs)) },
+              { name: 'Waiting', num: true, cell: (q) => <Num n={q.depth} to="tasks" query={{ queue: q.queue, claimable: 'true' }} /> },
+              { name: 'Running', num: true, cell: (q) => <Num n={q.running} to="tasks" query={{ queue: q.queue, state: held }} /> },
+              {
+                name: 'Workers online',
+                num: true,
+                cell: (q) => <Num n={q.workers.online} to="workers" query={{ queue: q.queue, status: 'ONLINE' }} />,
+              },
+              { name: 'Paused', cell: (q) => (q.paused ? <State of="PAUSED" /> : <span class="dim">no</span>) },
+            ]}
+          />
+        )}
+      </Read>
     </Section>
   );
 }

@@ -6,6 +6,7 @@ import { useData } from '../data';
 import { number, span } from '../format';
 import { Facts, held, Id, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { go, href } from '../route';
+import { QueueFlow } from './flow';
 import { taskColumns } from './tasks';
 
 const enc = encodeURIComponent;
@@ -130,6 +131,7 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
           </>
         )}
       </Read>
+      <QueueFlow queue={id} />
       <Section title="Waiting tasks" side={<a href={href('tasks', { queue: id })}>All of its tasks</a>}>
         <Read data={tasks} what="its tasks">
           {(v) => (

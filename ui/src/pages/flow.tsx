@@ -1,0 +1,81 @@
+import type { JSX } from 'preact';
+import { get, serverNow, type Task } from '../api';
+import { useData } from '../data';
+import { number, span } from '../format';
+import { Read, Section, Table } from '../parts';
+
+const sample = 100; // tasks, the newest
+
+// Flow is what the newest tasks of a queue tell about one type of task.
+interface Flow {
+  type: string;
+  created: number;
+  finished: number;
+  waits: number[]; // ms that first attempts waited for a worker, ascending
+}
+
+// waited returns how long a task's first attempt waited to be claimed. Of later attempts only the last claim is known.
+function waited(t: Task): number | null {
+  if (t.attempt !== 1 || !t.dispatchedAt) return null;
+  return Math.max(0, Date.parse(t.dispatchedAt) - Date.parse(t.runAt ?? t.createdAt));
+}
+
+function flows(tasks: Task[]): Flow[] {
+  const found = new Map<string, Flow>();
+  for (const t of tasks) {
+    const type = t.type ?? '';
+    const f = found.get(type) ?? { type, created: 0, finished: 0, waits: [] };
+    found.set(type, f);
+    f.created++;
+    if (t.finishedAt) f.finished++;
+    const ms = waited(t);
+    if (ms !== null) f.waits.push(ms);
+  }
+  for (const f of found.values()) f.waits.sort((a, b) => a - b);
+  return [...found.values()].sort((a, b) => b.created - a.created);
+}
+
+// quantile is that of the nearest rank.
+const quantile = (of: number[], q: number): string => (of.length ? span(of[Math.ceil(q * of.length) - 1]!) : '–');
+
+// The API has no rates of a queue: the newest tasks show them, within the time in which these were created.
+export function QueueFlow({ queue }: { queue: string }): JSX.Element {
+  const data = useData(
+    'queue-flow/' + queue,
+    (signal) => get<{ tasks: Task[] }>('v1/tasks', { queue, order: 'desc', pageSize: sample }, signal),
+    10_000,
+  );
+  return (
+    <Section title="Newest tasks by type">
+      <Read data={data} what="its newest tasks">
+        {({ tasks }) => {
+          const oldest = tasks[tasks.length - 1];
+          const minutes = oldest ? Math.max(1, (serverNow() - Date.parse(oldest.createdAt)) / 60_000) : 1;
+          return (
+            <>
+              {oldest && (
+                <p class="dim">
+                  Of the newest {number(tasks.length)} tasks, created within {span(minutes * 60_000)}. Waits are those of first attempts.
+                </p>
+              )}
+              <Table
+                label="Newest tasks by type"
+                rows={flows(tasks)}
+                id={(f) => f.type}
+                none="This queue has no tasks."
+                columns={[
+                  { name: 'Type', cell: (f) => f.type || <span class="dim">none</span> },
+                  { name: 'In / min', num: true, cell: (f) => number(f.created / minutes) },
+                  { name: 'Finished / min', num: true, cell: (f) => number(f.finished / minutes) },
+                  { name: 'Started', num: true, cell: (f) => number(f.waits.length) },
+                  { name: 'Wait, p50', num: true, cell: (f) => quantile(f.waits, 0.5) },
+                  { name: 'Wait, p99', num: true, cell: (f) => quantile(f.waits, 0.99) },
+                ]}
+              />
+            </>
+          );
+        }}
+      </Read>
+    </Section>
+  );
+}
