@@ -35,7 +35,8 @@ func TestErrorGroup(t *testing.T) {
 func TestParseVerdict(t *testing.T) {
 	t.Parallel()
 	v, ok := ParseVerdict("1700000000000/t/2/WORKER_REPORTED/mail/letter/wkr_1/USER_CODE a/b")
-	if !ok || v.TaskID != "t" || v.Attempt != 2 || v.Queue != "mail" || v.Type != "letter" || v.WorkerID != "wkr_1" || v.Error != "USER_CODE a/b" {
+	if !ok || v.TaskID != "t" || v.Attempt != 2 || v.Queue != "mail" || v.Type != "letter" || v.WorkerID != "wkr_1" ||
+		v.Error != "USER_CODE a/b" {
 		t.Errorf("%+v, %v", v, ok)
 	}
 	if v, ok := ParseVerdict("1700000000000/t/2/WORKER_LOST///wkr_1"); !ok || v.WorkerID != "wkr_1" || v.Error != "" {

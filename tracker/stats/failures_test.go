@@ -62,7 +62,8 @@ func TestRecentFailures(t *testing.T) {
 			c.Fatalf("%+v", found)
 		}
 		first, last := found.Groups[0], found.Groups[2]
-		if first.Error != "USER_CODE other" || first.Count != 1 || first.Recent != 1 || fmt.Sprint(first.Versions) != "[new]" || first.TaskID == "" {
+		if first.Error != "USER_CODE other" || first.Count != 1 || first.Recent != 1 || fmt.Sprint(first.Versions) != "[new]" ||
+			first.TaskID == "" {
 			c.Errorf("first: %+v", first)
 		}
 		if last.Error != "USER_CODE no user …" || last.Type != "x" || last.Queue != "q" || last.Count != 2 || last.Recent != 0 ||

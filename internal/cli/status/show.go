@@ -188,8 +188,9 @@ func showFailures(s *session.Session, st *deployment.State) {
 		if len(g.Versions) > 0 {
 			versions = ", version " + output.Clean(strings.Join(g.Versions, ", "))
 		}
-		fmt.Fprintf(s.W, "  %5d  %s, queue %s, type %s%s, most recently %s ago: task %s\n", g.Count, output.Clean(cmp.Or(g.Error, "no error given")),
-			output.Optional(g.Queue).Text, output.Optional(g.Type).Text, versions, output.Age(g.LastAt.Time, s.Now()).Text, g.TaskID)
+		fmt.Fprintf(s.W, "  %5d  %s, queue %s, type %s%s, most recently %s ago: task %s\n", g.Count,
+			output.Clean(cmp.Or(g.Error, "no error given")), output.Optional(g.Queue).Text, output.Optional(g.Type).Text, versions,
+			output.Age(g.LastAt.Time, s.Now()).Text, g.TaskID)
 	}
 	if more := len(f.Groups) - maxFailures; more > 0 {
 		fmt.Fprintf(s.W, "  and %d more groups: lubdub status -o json\n", more)
