@@ -85,12 +85,21 @@ class Desk {
   }
 
   get(path) {
-    return this.stage.call('GET', `${path}${path.includes('?') ? '&' : '?'}${at}`);
+    return this.call('GET', `${path}${path.includes('?') ? '&' : '?'}${at}`);
+  }
+
+  // call repeats a request that an overloaded server refused, as its response asks for: it has changed nothing.
+  call(...request) {
+    return until(`${request[1]} is answered`, () =>
+      this.stage.call(...request).catch((e) => {
+        if (!/: 503 \{"error":"overloaded"/.test(e.message)) throw e;
+      }),
+    );
   }
 
   async create(n, type, more = {}) {
     const task = { ...scope, queue: 'mail', type, retry: { maxAttempts: 1, maxLosses: 9, initialBackoffMs: 0 }, ...more };
-    const { results } = await this.stage.call('POST', `tasks:batch?${at}`, { tasks: Array.from({ length: n }, () => task) });
+    const { results } = await this.call('POST', `tasks:batch?${at}`, { tasks: Array.from({ length: n }, () => task) });
     return results.map((r) => r.taskId);
   }
 
