@@ -75,8 +75,8 @@ func (s *Service) readPoisonTasks(ctx context.Context, scope model.Scope) ([]Poi
 			continue
 		case err != nil:
 			return nil, err
-		case is.Task.State == model.Succeeded || is.Task.State == model.Cancelled:
-			continue // it does no harm any more
+		case is.Task.State == model.Succeeded || is.Task.State == model.Cancelled || is.Task.CancelRequested:
+			continue // it does no harm any more: a cancelled task is not retried, even if its last attempt ends its worker and it ends FAILED
 		case len(is.Workers) >= poisonLosses || is.Task.RetriesExhausted:
 			found = append(found, is)
 		}

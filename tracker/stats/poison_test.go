@@ -3,6 +3,7 @@ package stats_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 // A task is suspected if several workers were lost while they ran it, and is listed with these workers and its history. Not
 // suspected are a task that went silent on live workers, one that went silent several times on one lost worker, one that was lost
-// once, and one that was cancelled since.
+// once, and one whose cancellation was requested since, even if that ended another worker and so FAILED.
 func TestPoisonTasks(t *testing.T) {
 	t.Parallel()
 	trackertest.Claims(t, func(c *trackertest.Fleet) {
@@ -23,6 +24,7 @@ func TestPoisonTasks(t *testing.T) {
 		}
 		c.MustQueue("poison", "x", losses(9))
 		c.MustQueue("stopped", "x", losses(9))
+		c.MustQueue("stopping", "x", losses(9))
 		c.MustQueue("exhausted", "x", losses(1))
 		beats := func(n *model.NewTask) { n.HeartbeatInterval, n.HeartbeatTimeout = time.Second, 3*time.Second }
 		c.MustQueue("silent", "y", losses(9), beats)
@@ -78,15 +80,37 @@ func TestPoisonTasks(t *testing.T) {
 			c.Errorf("after two losses: %v", got)
 		}
 		round(2)
-		want := []string{"exhausted FAILED [w1 w0] 2", "poison QUEUED [w2 w1 w0] 3", "stopped QUEUED [w2 w1 w0] 3"}
+		want := []string{"exhausted FAILED [w1 w0] 2", "poison QUEUED [w2 w1 w0] 3", "stopped QUEUED [w2 w1 w0] 3",
+			"stopping QUEUED [w2 w1 w0] 3"}
 		if got := poison(); !slices.Equal(got, want) {
 			c.Errorf("after three losses: %v", got)
 		}
-		if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, "stopped", model.CancelRequest{}); err != nil {
-			c.Fatal(err)
+		cancel := func(task string) {
+			c.Helper()
+			if _, err := c.Tasks.Cancel(c.Ctx, trackertest.Scope, task, model.CancelRequest{}); err != nil {
+				c.Fatal(err)
+			}
 		}
-		if got := poison(); !slices.Equal(got, want[:2]) {
+		cancel("stopped")
+		if got := poison(); !slices.Equal(got, []string{want[0], want[1], want[3]}) {
 			c.Errorf("after a cancel: %v", got)
+		}
+		c.Hire("last")
+		start("last")
+		cancel("stopping")
+		want = []string{want[0], "poison RUNNING [w2 w1 w0] 3"}
+		if got := poison(); !slices.Equal(got, want) {
+			c.Errorf("after a cancel while it is running: %v", got)
+		}
+		c.AdvanceAlive(time.Minute, alive...)
+		for range 3 {
+			c.MustSweep()
+		}
+		if task, err := c.Tasks.Get(c.Ctx, trackertest.Scope, "stopping"); err != nil || task.State != model.Failed {
+			c.Errorf("the cancelled task whose worker was lost: %v, %v", task, err)
+		}
+		if got := poison(); slices.ContainsFunc(got, func(is string) bool { return strings.HasPrefix(is, "stopping") }) {
+			c.Errorf("after it ended another worker: %v", got)
 		}
 		c.Store.Clock.Advance(time.Hour)
 		if got := poison(); len(got) != 0 {
