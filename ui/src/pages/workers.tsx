@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, type Machine, type Task, type Worker } from '../api';
-import { ActButton, Acts } from '../acts';
+import { ActBar, ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, list, number, span } from '../format';
 import { Filters, Pager, useList } from '../lists';
@@ -13,6 +13,8 @@ import { taskColumns } from './tasks';
 
 const fields = ['status', 'liveness', 'schedulable', 'queue', 'type', 'machineId', 'name', 'version', 'label'];
 const enc = encodeURIComponent;
+
+const workerActs = ['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const;
 
 export const workerColumns = [
   { name: 'Liveness', cell: (w: Worker) => (w.status === 'OFFLINE' ? <span class="dim">–</span> : <Liveness of={w.liveness} />) },
@@ -51,13 +53,8 @@ export function Workers(): JSX.Element {
   const [ids, set] = useState(new Set<string>());
   const { queue, version, machineId, label } = l.filter;
   const selector = { queue, version, machineId, label };
-  const other = fields.find((f) => !(f in selector) && l.filter[f]);
-  const why = other
-    ? `An action on all workers can filter by queue, version, machine and label only; remove the filter ${other}, or select workers.`
-    : Object.values(selector).every((v) => !v)
-      ? 'Filter by queue, version, machine or label first.'
-      : '';
-  const none = ids.size ? '' : 'Select workers first.';
+  const other = fields.some((f) => !(f in selector) && l.filter[f]);
+  const selects = !other && Object.values(selector).some(Boolean); // the API's selector has these fields only
   return (
     <>
       <Title name="Workers">Workers</Title>
@@ -75,18 +72,6 @@ export function Workers(): JSX.Element {
           { name: 'label', hint: 'key=value' },
         ]}
       />
-      <div class="acts bar" role="group" aria-label="Actions on selected workers">
-        <span class="dim">Selected ({ids.size})</span>
-        {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
-          <ActButton key={a} act={a} on={{ ids: [...ids] }} why={none} />
-        ))}
-      </div>
-      <div class="acts bar" role="group" aria-label="Actions on all matching workers">
-        <span class="dim">All that match</span>
-        {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
-          <ActButton key={a} act={a} on={{ selector }} why={why} />
-        ))}
-      </div>
       <Read data={l.data} what="the workers">
         {(v) => (
           <>
@@ -102,6 +87,24 @@ export function Workers(): JSX.Element {
           </>
         )}
       </Read>
+      <ActBar>
+        {ids.size > 0 && (
+          <div class="acts" role="group" aria-label="Actions on selected workers">
+            <span class="dim">Selected ({ids.size})</span>
+            {workerActs.map((a) => (
+              <ActButton key={a} act={a} on={{ ids: [...ids] }} />
+            ))}
+          </div>
+        )}
+        {selects && (
+          <div class="acts" role="group" aria-label="Actions on all matching workers">
+            <span class="dim">All that match</span>
+            {workerActs.map((a) => (
+              <ActButton key={a} act={a} on={{ selector }} />
+            ))}
+          </div>
+        )}
+      </ActBar>
     </>
   );
 }
@@ -268,12 +271,6 @@ export function Machines(): JSX.Element {
     <>
       <Title name="Machines">Machines</Title>
       <Filters of={l} fields={[{ name: 'status', choices: ['ONLINE', 'DRAINING', 'OFFLINE'] }]} />
-      <div class="acts bar" role="group" aria-label="Acts">
-        <span class="dim">Selected ({ids.size})</span>
-        {(['drainMachine', 'offlineMachine', 'resumeMachine'] as const).map((a) => (
-          <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select machines first.'} />
-        ))}
-      </div>
       <Read data={l.data} what="the machines">
         {(v) => (
           <>
@@ -289,6 +286,16 @@ export function Machines(): JSX.Element {
           </>
         )}
       </Read>
+      <ActBar>
+        {ids.size > 0 && (
+          <div class="acts" role="group" aria-label="Actions on selected machines">
+            <span class="dim">Selected ({ids.size})</span>
+            {(['drainMachine', 'offlineMachine', 'resumeMachine'] as const).map((a) => (
+              <ActButton key={a} act={a} on={{ ids: [...ids] }} />
+            ))}
+          </div>
+        )}
+      </ActBar>
     </>
   );
 }

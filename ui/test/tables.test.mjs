@@ -1,0 +1,61 @@
+// The lists of the dashboard: their actions, keys, filters, order and downloads, and the charts.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { axeViolations, launch, press, show, visit } from './browser.mjs';
+import { mint, open } from './stage.mjs';
+
+const scope = { tenantId: 'acme', workspaceId: 'prod' },
+  at = 'tenantId=acme&workspaceId=prod';
+let stage, browser, workers;
+
+before(async () => {
+  [stage, browser] = await Promise.all([open({ fleet: false, interval: '10m', tenants: [] }), launch()]);
+  const register = (i) => ({ queue: 'mail', types: ['x'], name: `node-${i}`, machineId: `host-${i}`, version: `1.${i}` });
+  workers = [];
+  for (const i of [0, 1, 2]) workers.push((await stage.call('POST', `workers?${at}`, register(i))).workerId); // one after the other
+  await stage.call('POST', `tasks:batch?${at}`, { tasks: ['a', 'b', 'c'].map((type) => ({ queue: 'mail', type })) });
+});
+after(async () => {
+  await browser?.close();
+  await stage?.close();
+});
+
+const as = (role, more = {}) => visit(browser, stage, mint(role, more.tenant ?? scope.tenantId, scope.workspaceId), more);
+const fine = async (page) => {
+  assert.deepEqual(await axeViolations(page), []);
+  assert.deepEqual(await page.wrong(), []);
+  await page.context().close();
+};
+
+test('actions appear once rows are selected or the filter allows them on all matches; what the role forbids names its roles', async () => {
+  const page = await as('viewer');
+  const groups = async () => page.locator('.actbar [role=group]').evaluateAll((all) => all.map((g) => g.getAttribute('aria-label')));
+  for (const [list, one, filter, refused] of [
+    ['tasks', 'task', 'queue=mail', 'queue=mail&liveness=FRESH'],
+    ['workers', 'worker', 'version=1.1', 'version=1.1&status=ONLINE'],
+    ['machines', 'machine'],
+  ]) {
+    await show(page, list);
+    assert.deepEqual(await groups(), [], list);
+    await page.locator('tbody input').first().focus();
+    const top = await page.evaluate(() => document.activeElement.getBoundingClientRect().top);
+    await page.keyboard.press('Space');
+    await page.waitForSelector('.actbar');
+    assert.equal(await page.evaluate(() => document.activeElement.getBoundingClientRect().top), top, 'the rows move');
+    assert.deepEqual(await groups(), [`Actions on selected ${one}s`]);
+    for (const button of await page.locator('.actbar button').all()) {
+      assert.equal(await button.getAttribute('aria-disabled'), 'true');
+      assert.match(await button.textContent(), /The role viewer may not do this; it takes .*operator.* or admin\./);
+    }
+    assert.deepEqual(await axeViolations(page), []);
+    await page.keyboard.press('Space');
+    await page.waitForSelector('.actbar', { state: 'detached' });
+    if (!filter) continue;
+    await show(page, `${list}?${filter}`);
+    assert.deepEqual(await groups(), [`Actions on all matching ${one}s`]);
+    assert.match(await page.locator('.actbar button').first().textContent(), /The role viewer may not do this/);
+    await show(page, `${list}?${refused}`);
+    assert.deepEqual(await groups(), []);
+  }
+  await fine(page);
+});
