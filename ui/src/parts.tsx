@@ -5,6 +5,7 @@ import { second, type Data } from './data';
 import { escape } from './escape';
 import { age, moment, number, span } from './format';
 import { href } from './route';
+import { useRows } from './rows';
 import { use } from './signal';
 
 type Kids = ComponentChildren;
@@ -188,7 +189,6 @@ export function Table<T>({
   none: Kids;
   chosen?: Chosen;
 }): JSX.Element {
-  if (rows.length === 0) return <p class="none">{none}</p>;
   const ids = rows.map(id);
   const all = !!chosen && ids.every((i) => chosen.ids.has(i));
   const toggle = (some: string[], on: boolean): void => {
@@ -198,6 +198,8 @@ export function Table<T>({
       else next.delete(i);
     chosen?.set(next);
   };
+  const keys = useRows(ids, chosen && ((i) => toggle([i], !chosen.ids.has(i))));
+  if (rows.length === 0) return <p class="none">{none}</p>;
   return (
     <div class="scroll" role="group" aria-label={label} tabIndex={0}>
       <table>
@@ -220,9 +222,14 @@ export function Table<T>({
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody onKeyDown={keys.press}>
           {rows.map((r, i) => (
-            <tr key={ids[i]} class={chosen?.ids.has(ids[i]!) ? 'picked' : ''}>
+            <tr
+              key={ids[i]}
+              class={chosen?.ids.has(ids[i]!) ? 'picked' : ''}
+              tabIndex={i === keys.at ? 0 : -1}
+              onFocus={() => keys.focused(ids[i]!)}
+            >
               {chosen && (
                 <td class="pick">
                   <input

@@ -59,3 +59,52 @@ test('actions appear once rows are selected or the filter allows them on all mat
   }
   await fine(page);
 });
+
+const activeRow = (page) => page.evaluate(() => (document.activeElement.matches('tbody tr') ? document.activeElement.rowIndex : null));
+
+test('rows have keys: move, open, select and copy; Tab still reaches the checkboxes, and the head stays', async () => {
+  const page = await as('operator', { height: 420 });
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: stage.origin });
+  await show(page, 'workers');
+  const ids = await page.locator('tbody td:nth-child(4)').allTextContents();
+  assert.deepEqual(ids, [...workers].sort());
+  await press(page, new RegExp(`${ids[0]}.*ONLINE`), 'ArrowDown');
+  for (const [key, row] of [
+    [null, 2],
+    ['ArrowDown', 3],
+    ['ArrowDown', 3], // the last
+    ['Home', 1],
+    ['ArrowUp', 1],
+    ['End', 3],
+    ['ArrowUp', 2],
+  ]) {
+    if (key) await page.keyboard.press(key);
+    assert.equal(await activeRow(page), row, key ?? 'first');
+    assert.equal(await page.locator('tbody tr[tabindex="0"]').count(), 1);
+  }
+  await page.keyboard.press('c');
+  await page.waitForSelector(`.toast:has-text("Copied ${ids[1]}")`);
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), ids[1]);
+  await page.keyboard.press('Space');
+  await page.waitForSelector('.actbar:has-text("Selected (1)")');
+  assert.ok(await page.isChecked(`[aria-label="Select ${ids[1]}"]`));
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), `Select ${ids[1]}`);
+  await page.keyboard.press('Space'); // the checkbox's key
+  await page.waitForSelector('.actbar', { state: 'detached' });
+  await page.keyboard.press('Shift+Tab');
+  assert.equal(await activeRow(page), 2);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector(`h1:has-text("Worker ${ids[1]}")`);
+
+  await stage.call('POST', `tasks:batch?${at}`, { tasks: Array.from({ length: 40 }, () => ({ queue: 'long', type: 'x' })) });
+  await show(page, 'tasks');
+  const heads = () => page.locator('main th').nth(1).boundingBox();
+  const { y } = await heads();
+  await page.locator('tbody tr').first().focus();
+  await page.keyboard.press('End');
+  assert.ok((await page.locator('.scroll').evaluate((e) => e.scrollTop)) > 100, 'the table does not scroll');
+  const inTable = (y) => page.locator('.scroll').evaluate((e, y) => y - e.getBoundingClientRect().top, y);
+  assert.ok(Math.abs(await inTable((await heads()).y)) < 3, `the head moved from ${y} to ${(await heads()).y}`);
+  await fine(page);
+});
