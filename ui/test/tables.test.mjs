@@ -108,3 +108,24 @@ test('rows have keys: move, open, select and copy; Tab still reaches the checkbo
   assert.ok(Math.abs(await inTable((await heads()).y)) < 3, `the head moved from ${y} to ${(await heads()).y}`);
   await fine(page);
 });
+
+test('? lists the keys, and Escape returns to where the focus was', async () => {
+  const page = await as('viewer', { width: 390 });
+  await show(page, 'workers');
+  await page.keyboard.press('/');
+  await page.keyboard.type('a?');
+  assert.equal(await page.inputValue('.search input'), 'a?');
+  assert.equal(await page.locator('dialog').count(), 0);
+  await page.locator('tbody tr').first().focus();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  assert.match(await page.textContent('dialog'), /cCopy the id of the row/);
+  assert.deepEqual(await axeViolations(page), []);
+  await page.keyboard.press('Escape');
+  await page.waitForSelector('dialog', { state: 'detached' });
+  assert.equal(await activeRow(page), 1);
+  await page.getByRole('button', { name: 'Keys' }).click();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.waitForSelector('dialog', { state: 'detached' });
+  await fine(page);
+});
