@@ -57,9 +57,13 @@ export interface Field {
 }
 
 export function Filters<T>({ of, fields }: { of: List<T>; fields: Field[] }): JSX.Element {
-  const set = Object.values(of.filter).some(Boolean);
+  const set = Object.values(of.filter).filter(Boolean).length;
+  const [open, setOpen] = useState(false);
   return (
-    <form class="filters" role="search" aria-label="Filter" onSubmit={(e) => e.preventDefault()}>
+    <form class={open ? 'filters' : 'filters folded'} role="search" aria-label="Filter" onSubmit={(e) => e.preventDefault()}>
+      <button type="button" class="unfold" aria-expanded={open} onClick={() => setOpen(!open)}>
+        Filters{set > 0 && ` (${set})`}
+      </button>
       {fields.map((f) => (
         <label key={f.name}>
           {f.label ?? f.name}
@@ -83,7 +87,7 @@ export function Filters<T>({ of, fields }: { of: List<T>; fields: Field[] }): JS
           )}
         </label>
       ))}
-      {set && (
+      {set > 0 && (
         <button type="button" onClick={() => change(Object.fromEntries(fields.map((f) => [f.name, undefined])))}>
           Show all
         </button>

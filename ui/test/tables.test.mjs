@@ -129,3 +129,28 @@ test('? lists the keys, and Escape returns to where the focus was', async () => 
   await page.waitForSelector('dialog', { state: 'detached' });
   await fine(page);
 });
+
+test('on a narrow screen the filters fold behind a button that counts them', async () => {
+  const page = await as('viewer', { width: 390 });
+  await show(page, 'workers');
+  const button = page.getByRole('button', { name: /^Filters/ }),
+    queue = page.getByLabel('queue', { exact: true });
+  assert.equal(await button.textContent(), 'Filters');
+  assert.ok(!(await queue.isVisible()));
+  await press(page, 'Filters');
+  await queue.waitFor();
+  assert.equal(await button.getAttribute('aria-expanded'), 'true');
+  await queue.fill('mail');
+  await page.keyboard.press('Tab');
+  await page.selectOption('.filters select >> nth=0', 'ONLINE');
+  await page.waitForFunction(() => document.querySelector('.unfold').textContent === 'Filters (2)');
+  assert.deepEqual(await axeViolations(page), []);
+  await button.click();
+  await queue.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.waitForFunction(() => document.querySelector('.unfold').textContent === 'Filters');
+  await page.setViewportSize({ width: 1024, height: 768 });
+  await queue.waitFor();
+  assert.ok(!(await button.isVisible()));
+  await fine(page);
+});
