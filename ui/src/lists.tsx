@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { get, type Query } from './api';
 import { useData, type Data } from './data';
 import { count } from './format';
+import type { Sort } from './parts';
 import { change, useRoute } from './route';
 
 // A list of the API, page by page. The filter is in the address, so a link shows everyone the same.
@@ -25,20 +26,28 @@ export function useList<T>(
 ): List<T> {
   const { query } = useRoute();
   const filter = Object.fromEntries(fields.map((f) => [f, query.get(f) ?? '']));
-  const key = path + JSON.stringify(filter);
+  const key = path + JSON.stringify([filter, more]);
   const [been, set] = useState<{ key: string; tokens: string[] }>({ key, tokens: [] });
   const tokens = been.key === key ? been.tokens : [];
   const token = tokens[tokens.length - 1];
-  const data = useData(
+  const read = useData(
     key + (token ?? ''),
     (signal) => pages.read(path, { pageSize: 50, ...more, ...filter, [pages.token]: token }, signal),
     every,
   );
+  // Rows in another order stay until the new order is read: otherwise the clicked head would lose the focus.
+  const kept = useRef<{ of: string; value?: T }>({ of: '' });
+  const of = JSON.stringify(filter);
+  if (read.value !== undefined) kept.current = { of, value: read.value };
+  const sorting = read.value === undefined && !read.error && tokens.length === 0 && kept.current.of === of;
+  const data = sorting ? { ...read, value: kept.current.value } : read;
   return {
     data,
     filter,
     page: tokens.length + 1,
-    next: (to) => set({ key, tokens: [...tokens, to] }),
+    next: (to) => {
+      if (!sorting) set({ key, tokens: [...tokens, to] });
+    },
     back: () => set({ key, tokens: tokens.slice(0, -1) }),
     none: (nouns) => {
       const by = Object.entries(filter)
@@ -47,6 +56,14 @@ export function useList<T>(
       return by.length ? `No ${nouns} on this page match ${by.join(', ').replaceAll('=', ' = ')}.` : `No ${nouns}.`;
     },
   };
+}
+
+// useSort returns the order of a list, by one of these fields. It is in the address, like the filter.
+export function useSort(fields: string[]): Sort & { more: Record<string, string> } {
+  const { query } = useRoute();
+  const by = fields.find((f) => f === query.get('sort')) ?? '',
+    order = query.get('order') === 'desc' ? 'desc' : 'asc';
+  return { by, order, set: (sort, to) => change({ sort, order: to }), more: by ? { sort: by, order } : {} };
 }
 
 export interface Field {

@@ -154,3 +154,44 @@ test('on a narrow screen the filters fold behind a button that counts them', asy
   assert.ok(!(await button.isVisible()));
   await fine(page);
 });
+
+test('workers are sorted by the server, as the address says, by a click on a head', async () => {
+  const page = await as('operator');
+  const late = async (order) =>
+    (await stage.call('GET', `workers?${at}&sort=lastHeartbeatAt&order=${order}`)).workers.map((w) => w.workerId);
+  const listed = (ids) =>
+    page.waitForFunction(
+      (ids) => JSON.stringify([...document.querySelectorAll('tbody td:nth-child(4)')].map((e) => e.textContent)) === ids,
+      JSON.stringify(ids),
+    );
+  const head = (name) => page.locator('th', { hasText: name });
+  await show(page, 'workers?queue=mail');
+  assert.deepEqual(await page.locator('th button').allTextContents(), ['Last beat↕', 'Up 24 h↕', 'Stale 24 h↕']);
+  assert.equal(await page.locator('[aria-sort]').count(), 0);
+  const [first, last] = [await late('asc'), await late('desc')];
+  assert.deepEqual([first, last], [workers, [...workers].reverse()], 'the workers were not registered in this order');
+  await press(page, 'Last beat↕');
+  await listed(first);
+  assert.equal(await head('Last beat').getAttribute('aria-sort'), 'ascending');
+  await page.keyboard.press('Enter');
+  await listed(last);
+  assert.equal(await head('Last beat').getAttribute('aria-sort'), 'descending');
+  assert.match(page.url(), /workers\?queue=mail&sort=lastHeartbeatAt&order=desc$/);
+  assert.deepEqual(await axeViolations(page), []);
+  await page.reload();
+  await listed(last);
+  await page.getByRole('button', { name: 'Last beat' }).click();
+  await page.waitForFunction(() => !document.querySelector('[aria-sort]'));
+  await listed([...workers].sort());
+  assert.match(page.url(), /workers\?queue=mail$/);
+  for (const [name, field, order] of [
+    ['Up 24 h', 'uptimePct24h', 'asc'],
+    ['Stale 24 h', 'staleCount24h', 'desc'],
+  ]) {
+    page.requests = [];
+    const read = page.waitForRequest((r) => r.url().includes(`sort=${field}&order=${order}`));
+    await page.getByRole('button', { name }).click();
+    await read;
+  }
+  await fine(page);
+});

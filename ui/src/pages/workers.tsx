@@ -4,8 +4,8 @@ import { get, type Machine, type Task, type Worker } from '../api';
 import { ActBar, ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, list, number, span } from '../format';
-import { Filters, Pager, useList } from '../lists';
-import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
+import { Filters, Pager, useList, useSort } from '../lists';
+import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title, type Column } from '../parts';
 import { href } from '../route';
 import { whyUnschedulable } from '../words';
 import { EventPanel } from './events';
@@ -16,7 +16,7 @@ const enc = encodeURIComponent;
 
 const workerActs = ['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const;
 
-export const workerColumns = [
+export const workerColumns: Column<Worker>[] = [
   { name: 'Liveness', cell: (w: Worker) => (w.status === 'OFFLINE' ? <span class="dim">–</span> : <Liveness of={w.liveness} />) },
   { name: 'Name', cell: (w: Worker) => w.name ?? <span class="dim">–</span> },
   { name: 'Worker', cell: (w: Worker) => <Id kind="worker" id={w.workerId} /> },
@@ -33,11 +33,12 @@ export const workerColumns = [
   { name: 'Machine', cell: (w: Worker) => <Id kind="machine" id={w.machineId} /> },
   { name: 'Queue', cell: (w: Worker) => <Id kind="queue" id={w.queue} /> },
   { name: 'Version', cell: (w: Worker) => w.version ?? <span class="dim">–</span> },
-  { name: 'Last beat', cell: (w: Worker) => <Age at={w.lastHeartbeatAt} /> },
-  { name: 'Up 24 h', num: true, cell: (w: Worker) => `${number(w.uptimePct24h)} %` },
+  { name: 'Last beat', cell: (w: Worker) => <Age at={w.lastHeartbeatAt} />, sort: { by: 'lastHeartbeatAt', first: 'asc' } },
+  { name: 'Up 24 h', num: true, cell: (w: Worker) => `${number(w.uptimePct24h)} %`, sort: { by: 'uptimePct24h', first: 'asc' } },
   {
     name: 'Stale 24 h',
     num: true,
+    sort: { by: 'staleCount24h', first: 'desc' },
     cell: (w: Worker) => (
       <>
         {w.staleCount24h}
@@ -49,7 +50,8 @@ export const workerColumns = [
 ];
 
 export function Workers(): JSX.Element {
-  const l = useList<{ workers: Worker[]; nextPageToken?: string; totalCount: number | null }>('v1/workers', fields);
+  const sort = useSort(workerColumns.flatMap((c) => c.sort?.by ?? []));
+  const l = useList<{ workers: Worker[]; nextPageToken?: string; totalCount: number | null }>('v1/workers', fields, sort.more);
   const [ids, set] = useState(new Set<string>());
   const { queue, version, machineId, label } = l.filter;
   const selector = { queue, version, machineId, label };
@@ -81,6 +83,7 @@ export function Workers(): JSX.Element {
               columns={workerColumns}
               id={(w) => w.workerId}
               chosen={{ ids, set }}
+              sort={sort}
               none={l.none('workers')}
             />
             <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={v.totalCount} noun="worker" />
