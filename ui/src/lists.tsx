@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { get, type Query } from './api';
 import { useData, type Data } from './data';
+import { download } from './download';
 import { count } from './format';
 import type { Sort } from './parts';
 import { change, useRoute } from './route';
@@ -120,6 +121,7 @@ export function Pager<T>({
   total,
   noun,
   more = 'there are more',
+  rows = [],
 }: {
   of: List<T>;
   next?: string;
@@ -127,6 +129,7 @@ export function Pager<T>({
   total?: number | null;
   noun: string;
   more?: string;
+  rows?: object[]; // what can be downloaded
 }): JSX.Element {
   const text =
     total !== null && total !== undefined
@@ -148,6 +151,15 @@ export function Pager<T>({
         </button>
       )}
       {of.page > 1 && <span class="dim">page {of.page}</span>}
+      {rows.length > 0 && (
+        <span class="acts saves">
+          {(['csv', 'json'] as const).map((f) => (
+            <button key={f} type="button" title="Downloads the rows on this page" onClick={() => download(noun, rows, f)}>
+              Download {f.toUpperCase()}
+            </button>
+          ))}
+        </span>
+      )}
     </div>
   );
 }

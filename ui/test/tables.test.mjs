@@ -1,5 +1,6 @@
 // The lists of the dashboard: their actions, keys, filters, order and downloads, and the charts.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { axeViolations, launch, press, show, visit } from './browser.mjs';
 import { mint, open } from './stage.mjs';
@@ -193,5 +194,32 @@ test('workers are sorted by the server, as the address says, by a click on a hea
     await page.getByRole('button', { name }).click();
     await read;
   }
+  await fine(page);
+});
+
+test('the rows of a list are downloaded as JSON and CSV, in which no cell is a formula', async () => {
+  const other = 'tenantId=globex&workspaceId=prod';
+  for (const name of ['=1+1', '@me', 'plain, "quoted"'])
+    await stage.call('POST', `workers?${other}`, { queue: 'mail', types: ['x'], name, machineId: 'host' });
+  const page = await as('viewer', { tenant: 'globex' });
+  await show(page, 'workers');
+  const save = async (format) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: `Download ${format}` }).click()]);
+    assert.match(file.suggestedFilename(), new RegExp(`^workers-prod-\\d{4}-\\d\\d-\\d\\dT\\d{6}Z\\.${format.toLowerCase()}$`));
+    return readFileSync(await file.path(), 'utf8');
+  };
+  const { workers: stored } = await stage.call('GET', `workers?${other}`);
+  assert.deepEqual(
+    JSON.parse(await save('JSON')).map((w) => [w.workerId, w.name, w.types]),
+    stored.map((w) => [w.workerId, w.name, w.types]),
+  );
+  const lines = (await save('CSV')).split('\r\n');
+  assert.equal(lines.length, stored.length + 2); // the head, and nothing after the last
+  assert.ok(lines[0].split(',').includes('workerId'), lines[0]);
+  for (const part of [`,'=1+1,`, `,'@me,`, `,"plain, ""quoted""",`, ',"[""x""]",'])
+    assert.ok(
+      lines.some((l) => l.includes(part)),
+      `${part} is not in ${lines.join('\n')}`,
+    );
   await fine(page);
 });

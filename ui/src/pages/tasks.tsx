@@ -70,7 +70,7 @@ export function Tasks(): JSX.Element {
         {(v) => (
           <>
             <Table label="Tasks" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} chosen={{ ids, set }} none={l.none('tasks')} />
-            <Pager of={l} next={v.nextPageToken} shown={v.tasks.length} total={v.totalCount} noun="task" />
+            <Pager of={l} next={v.nextPageToken} shown={v.tasks.length} total={v.totalCount} noun="task" rows={v.tasks} />
           </>
         )}
       </Read>

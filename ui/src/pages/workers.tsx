@@ -86,7 +86,7 @@ export function Workers(): JSX.Element {
               sort={sort}
               none={l.none('workers')}
             />
-            <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={v.totalCount} noun="worker" />
+            <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={v.totalCount} noun="worker" rows={v.workers} />
           </>
         )}
       </Read>
@@ -285,7 +285,7 @@ export function Machines(): JSX.Element {
               chosen={{ ids, set }}
               none={l.none('machines')}
             />
-            <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={v.totalCount} noun="machine" />
+            <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={v.totalCount} noun="machine" rows={v.machines} />
           </>
         )}
       </Read>
