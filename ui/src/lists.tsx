@@ -14,7 +14,7 @@ export interface List<T> {
   page: number;
   next: (token: string) => void;
   back: () => void;
-  none: (nouns: string) => string;
+  none: (nouns: string, begin?: string) => string; // begin: how to begin, if nothing is stored
 }
 
 // pages defines how to read the next page, if that differs from most lists.
@@ -50,11 +50,11 @@ export function useList<T>(
       if (!sorting) set({ key, tokens: [...tokens, to] });
     },
     back: () => set({ key, tokens: tokens.slice(0, -1) }),
-    none: (nouns) => {
+    none: (nouns, begin) => {
       const by = Object.entries(filter)
         .filter(([, v]) => v)
         .map(([k, v]) => `${k}=${v}`);
-      return by.length ? `No ${nouns} on this page match ${by.join(', ').replaceAll('=', ' = ')}.` : `No ${nouns}.`;
+      return by.length ? `No ${nouns} on this page match ${by.join(', ').replaceAll('=', ' = ')}.` : (begin ?? `No ${nouns}.`);
     },
   };
 }

@@ -223,3 +223,18 @@ test('the rows of a list are downloaded as JSON and CSV, in which no cell is a f
     );
   await fine(page);
 });
+
+test('empty lists say how to begin, unless a filter is set', async () => {
+  const page = await as('operator', { tenant: 'initech' });
+  for (const [list, begin] of [
+    ['tasks', /^No tasks yet: choose Create task above, run lubdub task create, or .*\.$/],
+    ['workers', /^No workers yet: start a program .* LUBDUB_URL and LUBDUB_TOKEN set, and it appears here\.$/],
+  ]) {
+    await show(page, list);
+    assert.match(await page.textContent('main .none'), begin);
+    await show(page, `${list}?queue=mail`);
+    assert.equal(await page.textContent('main .none'), `No ${list} on this page match queue = mail.`);
+    assert.deepEqual(await axeViolations(page), []);
+  }
+  await fine(page);
+});

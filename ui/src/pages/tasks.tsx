@@ -69,7 +69,17 @@ export function Tasks(): JSX.Element {
       <Read data={l.data} what="the tasks">
         {(v) => (
           <>
-            <Table label="Tasks" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} chosen={{ ids, set }} none={l.none('tasks')} />
+            <Table
+              label="Tasks"
+              rows={v.tasks}
+              columns={taskColumns}
+              id={(t) => t.taskId}
+              chosen={{ ids, set }}
+              none={l.none(
+                'tasks',
+                'No tasks yet: choose Create task above, run lubdub task create, or create them in your program with an SDK.',
+              )}
+            />
             <Pager of={l} next={v.nextPageToken} shown={v.tasks.length} total={v.totalCount} noun="task" rows={v.tasks} />
           </>
         )}

@@ -84,7 +84,10 @@ export function Workers(): JSX.Element {
               id={(w) => w.workerId}
               chosen={{ ids, set }}
               sort={sort}
-              none={l.none('workers')}
+              none={l.none(
+                'workers',
+                'No workers yet: start a program that uses an SDK, with LUBDUB_URL and LUBDUB_TOKEN set, and it appears here.',
+              )}
             />
             <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={v.totalCount} noun="worker" rows={v.workers} />
           </>
