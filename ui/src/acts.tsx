@@ -1,4 +1,4 @@
-import type { JSX } from 'preact';
+import { toChildArray, type ComponentChildren, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, get, post, type Delivery, type Task } from './api';
 import { onAll, onIds, type Options, type Selector } from './cli';
@@ -355,6 +355,11 @@ export function Acts({ names, on, note }: { names: ActName[]; on: Target; note?:
       {(no[0] ?? note) && <span class="why">{no[0] ?? note}</span>}
     </div>
   );
+}
+
+// ActBar has the groups of actions that have objects to act on. It sticks to the end of the window, so that no row moves when it appears.
+export function ActBar({ children }: { children: ComponentChildren }): JSX.Element | null {
+  return toChildArray(children).length ? <div class="actbar">{children}</div> : null;
 }
 
 const parallel = 4;

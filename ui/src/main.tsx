@@ -5,6 +5,7 @@ import { ActDialog, done, forbidden } from './acts';
 import { paused, second } from './data';
 import { escapeAll } from './escape';
 import { keepFocus } from './focus';
+import { KeysDialog, keysShown, useKeys } from './keys';
 import { beginSignIn, findProvider, finishSignIn, signingIn, type Provider } from './oidc';
 import { shareSession } from './tabs';
 import { span } from './format';
@@ -208,6 +209,7 @@ function Shell(): JSX.Element {
       </main>
       <Toast />
       <ActDialog />
+      <KeysDialog />
     </>
   );
 }
@@ -319,6 +321,9 @@ function Who(): JSX.Element | null {
       <button type="button" onClick={nextTheme} aria-label={`Theme: ${look}`} title={`Theme: ${look}`}>
         {look === 'auto' ? '◐' : look === 'light' ? '○' : '●'}
       </button>
+      <button type="button" onClick={() => keysShown.set(true)} aria-label="Keys" title="Keys ( ? )">
+        ?
+      </button>
       <button type="button" onClick={() => signOut('')}>
         Sign out
       </button>
@@ -418,21 +423,6 @@ function Search(): JSX.Element {
       )}
     </form>
   );
-}
-
-function useKeys(): void {
-  useEffect(() => {
-    const press = (e: KeyboardEvent): void => {
-      const t = e.target as HTMLElement;
-      if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || t.closest('input, textarea, select, dialog')) return;
-      e.preventDefault();
-      const field = document.querySelector<HTMLInputElement>('.search input');
-      field?.focus();
-      field?.select();
-    };
-    addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
-  }, []);
 }
 
 function Toast(): JSX.Element {

@@ -5,6 +5,7 @@ import { second, type Data } from './data';
 import { escape } from './escape';
 import { age, moment, number, span } from './format';
 import { href } from './route';
+import { useRows } from './rows';
 import { use } from './signal';
 
 type Kids = ComponentChildren;
@@ -167,6 +168,13 @@ export interface Column<T> {
   name: string;
   cell: (row: T) => Kids;
   num?: boolean;
+  sort?: { by: string; first: Order }; // the field of the API, and the order that a first click asks for: the worst first
+}
+export type Order = 'asc' | 'desc';
+export interface Sort {
+  by: string; // '' is the order of the API
+  order: Order;
+  set: (by?: string, order?: Order) => void;
 }
 export interface Chosen {
   ids: Set<string>;
@@ -180,6 +188,7 @@ export function Table<T>({
   label,
   none,
   chosen,
+  sort,
 }: {
   rows: T[];
   columns: Column<T>[];
@@ -187,8 +196,8 @@ export function Table<T>({
   label: string;
   none: Kids;
   chosen?: Chosen;
+  sort?: Sort;
 }): JSX.Element {
-  if (rows.length === 0) return <p class="none">{none}</p>;
   const ids = rows.map(id);
   const all = !!chosen && ids.every((i) => chosen.ids.has(i));
   const toggle = (some: string[], on: boolean): void => {
@@ -198,6 +207,8 @@ export function Table<T>({
       else next.delete(i);
     chosen?.set(next);
   };
+  const keys = useRows(ids, chosen && ((i) => toggle([i], !chosen.ids.has(i))));
+  if (rows.length === 0) return <p class="none">{none}</p>;
   return (
     <div class="scroll" role="group" aria-label={label} tabIndex={0}>
       <table>
@@ -214,15 +225,18 @@ export function Table<T>({
               </th>
             )}
             {columns.map((c) => (
-              <th key={c.name} scope="col" class={c.num ? 'num' : ''}>
-                {c.name}
-              </th>
+              <Head key={c.name} of={c} sort={sort} />
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody onKeyDown={keys.press}>
           {rows.map((r, i) => (
-            <tr key={ids[i]} class={chosen?.ids.has(ids[i]!) ? 'picked' : ''}>
+            <tr
+              key={ids[i]}
+              class={chosen?.ids.has(ids[i]!) ? 'picked' : ''}
+              tabIndex={i === keys.at ? 0 : -1}
+              onFocus={() => keys.focused(ids[i]!)}
+            >
               {chosen && (
                 <td class="pick">
                   <input
@@ -243,6 +257,30 @@ export function Table<T>({
         </tbody>
       </table>
     </div>
+  );
+}
+
+// Head is the head of a column. If the server can sort by it, it is a button: the first order, the opposite one, and then none.
+function Head<T>({ of, sort }: { of: Column<T>; sort?: Sort }): JSX.Element {
+  const can = sort && of.sort,
+    on = !!can && sort.by === can.by;
+  const next = (): void => {
+    if (!can) return;
+    if (!on) sort.set(can.by, can.first);
+    else if (sort.order === can.first) sort.set(can.by, can.first === 'asc' ? 'desc' : 'asc');
+    else sort.set();
+  };
+  return (
+    <th scope="col" class={of.num ? 'num' : ''} aria-sort={on ? (sort.order === 'asc' ? 'ascending' : 'descending') : undefined}>
+      {can ? (
+        <button type="button" class="sort" onClick={next}>
+          {of.name}
+          <span aria-hidden="true">{on ? (sort.order === 'asc' ? '↑' : '↓') : '↕'}</span>
+        </button>
+      ) : (
+        of.name
+      )}
+    </th>
   );
 }
 

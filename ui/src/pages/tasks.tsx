@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, type HistoryEntry, type Task } from '../api';
-import { Acts, ActButton } from '../acts';
+import { ActBar, ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
 import { OpenForm } from '../forms';
@@ -44,11 +44,7 @@ export function Tasks(): JSX.Element {
   const [ids, set] = useState(new Set<string>());
   const selector = Object.fromEntries(Object.entries(l.filter).filter(([k]) => k !== 'liveness' && k !== 'claimable'));
   const nothing = Object.values(selector).every((v) => !v);
-  const why = nothing
-    ? 'Filter first: an action on all tasks needs a filter.'
-    : l.filter.liveness || l.filter.claimable
-      ? 'An action on all tasks cannot use the filters liveness and claimable; remove that filter, or select tasks.'
-      : '';
+  const selects = !nothing && !l.filter.liveness && !l.filter.claimable; // the API's selector has neither of these two
   return (
     <>
       <Title name="Tasks" side={<OpenForm to="task-form" op="createTask" label="Create task" />}>
@@ -70,30 +66,38 @@ export function Tasks(): JSX.Element {
           { name: 'reason', choices: causes },
         ]}
       />
-      <div class="acts bar" role="group" aria-label="Acts">
-        <ActButton
-          act="cancelTask"
-          on={{ ids: [...ids] }}
-          label={`Cancel selected (${ids.size})`}
-          why={ids.size ? '' : 'Select tasks first.'}
-        />
-        <ActButton
-          act="retryTask"
-          on={{ ids: [...ids] }}
-          label={`Retry selected (${ids.size})`}
-          why={ids.size ? '' : 'Select tasks first.'}
-        />
-        <ActButton act="cancelTask" on={{ selector }} label="Cancel all that match" why={why} />
-        <ActButton act="retryTask" on={{ selector }} label="Retry all that match" why={why} />
-      </div>
       <Read data={l.data} what="the tasks">
         {(v) => (
           <>
-            <Table label="Tasks" rows={v.tasks} columns={taskColumns} id={(t) => t.taskId} chosen={{ ids, set }} none={l.none('tasks')} />
-            <Pager of={l} next={v.nextPageToken} shown={v.tasks.length} total={v.totalCount} noun="task" />
+            <Table
+              label="Tasks"
+              rows={v.tasks}
+              columns={taskColumns}
+              id={(t) => t.taskId}
+              chosen={{ ids, set }}
+              none={l.none(
+                'tasks',
+                'No tasks yet: choose Create task above, run lubdub task create, or create them in your program with an SDK.',
+              )}
+            />
+            <Pager of={l} next={v.nextPageToken} shown={v.tasks.length} total={v.totalCount} noun="task" rows={v.tasks} />
           </>
         )}
       </Read>
+      <ActBar>
+        {ids.size > 0 && (
+          <div class="acts" role="group" aria-label="Actions on selected tasks">
+            <ActButton act="cancelTask" on={{ ids: [...ids] }} label={`Cancel selected (${ids.size})`} />
+            <ActButton act="retryTask" on={{ ids: [...ids] }} label={`Retry selected (${ids.size})`} />
+          </div>
+        )}
+        {selects && (
+          <div class="acts" role="group" aria-label="Actions on all matching tasks">
+            <ActButton act="cancelTask" on={{ selector }} label="Cancel all that match" />
+            <ActButton act="retryTask" on={{ selector }} label="Retry all that match" />
+          </div>
+        )}
+      </ActBar>
     </>
   );
 }

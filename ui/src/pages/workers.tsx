@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, type Machine, type Task, type Worker } from '../api';
-import { ActButton, Acts } from '../acts';
+import { ActBar, ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { count, list, number, span } from '../format';
-import { Filters, Pager, useList } from '../lists';
-import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
+import { Filters, Pager, useList, useSort } from '../lists';
+import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title, type Column } from '../parts';
 import { href } from '../route';
 import { whyUnschedulable } from '../words';
 import { EventPanel } from './events';
@@ -14,7 +14,9 @@ import { taskColumns } from './tasks';
 const fields = ['status', 'liveness', 'schedulable', 'queue', 'type', 'machineId', 'name', 'version', 'label'];
 const enc = encodeURIComponent;
 
-export const workerColumns = [
+const workerActs = ['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const;
+
+export const workerColumns: Column<Worker>[] = [
   { name: 'Liveness', cell: (w: Worker) => (w.status === 'OFFLINE' ? <span class="dim">–</span> : <Liveness of={w.liveness} />) },
   { name: 'Name', cell: (w: Worker) => w.name ?? <span class="dim">–</span> },
   { name: 'Worker', cell: (w: Worker) => <Id kind="worker" id={w.workerId} /> },
@@ -31,11 +33,12 @@ export const workerColumns = [
   { name: 'Machine', cell: (w: Worker) => <Id kind="machine" id={w.machineId} /> },
   { name: 'Queue', cell: (w: Worker) => <Id kind="queue" id={w.queue} /> },
   { name: 'Version', cell: (w: Worker) => w.version ?? <span class="dim">–</span> },
-  { name: 'Last beat', cell: (w: Worker) => <Age at={w.lastHeartbeatAt} /> },
-  { name: 'Up 24 h', num: true, cell: (w: Worker) => `${number(w.uptimePct24h)} %` },
+  { name: 'Last beat', cell: (w: Worker) => <Age at={w.lastHeartbeatAt} />, sort: { by: 'lastHeartbeatAt', first: 'asc' } },
+  { name: 'Up 24 h', num: true, cell: (w: Worker) => `${number(w.uptimePct24h)} %`, sort: { by: 'uptimePct24h', first: 'asc' } },
   {
     name: 'Stale 24 h',
     num: true,
+    sort: { by: 'staleCount24h', first: 'desc' },
     cell: (w: Worker) => (
       <>
         {w.staleCount24h}
@@ -47,17 +50,13 @@ export const workerColumns = [
 ];
 
 export function Workers(): JSX.Element {
-  const l = useList<{ workers: Worker[]; nextPageToken?: string; totalCount: number | null }>('v1/workers', fields);
+  const sort = useSort(workerColumns.flatMap((c) => c.sort?.by ?? []));
+  const l = useList<{ workers: Worker[]; nextPageToken?: string; totalCount: number | null }>('v1/workers', fields, sort.more);
   const [ids, set] = useState(new Set<string>());
   const { queue, version, machineId, label } = l.filter;
   const selector = { queue, version, machineId, label };
-  const other = fields.find((f) => !(f in selector) && l.filter[f]);
-  const why = other
-    ? `An action on all workers can filter by queue, version, machine and label only; remove the filter ${other}, or select workers.`
-    : Object.values(selector).every((v) => !v)
-      ? 'Filter by queue, version, machine or label first.'
-      : '';
-  const none = ids.size ? '' : 'Select workers first.';
+  const other = fields.some((f) => !(f in selector) && l.filter[f]);
+  const selects = !other && Object.values(selector).some(Boolean); // the API's selector has these fields only
   return (
     <>
       <Title name="Workers">Workers</Title>
@@ -75,18 +74,6 @@ export function Workers(): JSX.Element {
           { name: 'label', hint: 'key=value' },
         ]}
       />
-      <div class="acts bar" role="group" aria-label="Actions on selected workers">
-        <span class="dim">Selected ({ids.size})</span>
-        {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
-          <ActButton key={a} act={a} on={{ ids: [...ids] }} why={none} />
-        ))}
-      </div>
-      <div class="acts bar" role="group" aria-label="Actions on all matching workers">
-        <span class="dim">All that match</span>
-        {(['drainWorker', 'cordonWorker', 'uncordonWorker', 'resumeWorker', 'offlineWorker'] as const).map((a) => (
-          <ActButton key={a} act={a} on={{ selector }} why={why} />
-        ))}
-      </div>
       <Read data={l.data} what="the workers">
         {(v) => (
           <>
@@ -96,12 +83,34 @@ export function Workers(): JSX.Element {
               columns={workerColumns}
               id={(w) => w.workerId}
               chosen={{ ids, set }}
-              none={l.none('workers')}
+              sort={sort}
+              none={l.none(
+                'workers',
+                'No workers yet: start a program that uses an SDK, with LUBDUB_URL and LUBDUB_TOKEN set, and it appears here.',
+              )}
             />
-            <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={v.totalCount} noun="worker" />
+            <Pager of={l} next={v.nextPageToken} shown={v.workers.length} total={v.totalCount} noun="worker" rows={v.workers} />
           </>
         )}
       </Read>
+      <ActBar>
+        {ids.size > 0 && (
+          <div class="acts" role="group" aria-label="Actions on selected workers">
+            <span class="dim">Selected ({ids.size})</span>
+            {workerActs.map((a) => (
+              <ActButton key={a} act={a} on={{ ids: [...ids] }} />
+            ))}
+          </div>
+        )}
+        {selects && (
+          <div class="acts" role="group" aria-label="Actions on all matching workers">
+            <span class="dim">All that match</span>
+            {workerActs.map((a) => (
+              <ActButton key={a} act={a} on={{ selector }} />
+            ))}
+          </div>
+        )}
+      </ActBar>
     </>
   );
 }
@@ -268,12 +277,6 @@ export function Machines(): JSX.Element {
     <>
       <Title name="Machines">Machines</Title>
       <Filters of={l} fields={[{ name: 'status', choices: ['ONLINE', 'DRAINING', 'OFFLINE'] }]} />
-      <div class="acts bar" role="group" aria-label="Acts">
-        <span class="dim">Selected ({ids.size})</span>
-        {(['drainMachine', 'offlineMachine', 'resumeMachine'] as const).map((a) => (
-          <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select machines first.'} />
-        ))}
-      </div>
       <Read data={l.data} what="the machines">
         {(v) => (
           <>
@@ -285,10 +288,20 @@ export function Machines(): JSX.Element {
               chosen={{ ids, set }}
               none={l.none('machines')}
             />
-            <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={v.totalCount} noun="machine" />
+            <Pager of={l} next={v.nextPageToken} shown={v.machines.length} total={v.totalCount} noun="machine" rows={v.machines} />
           </>
         )}
       </Read>
+      <ActBar>
+        {ids.size > 0 && (
+          <div class="acts" role="group" aria-label="Actions on selected machines">
+            <span class="dim">Selected ({ids.size})</span>
+            {(['drainMachine', 'offlineMachine', 'resumeMachine'] as const).map((a) => (
+              <ActButton key={a} act={a} on={{ ids: [...ids] }} />
+            ))}
+          </div>
+        )}
+      </ActBar>
     </>
   );
 }
