@@ -3,10 +3,11 @@ import { get, type HistoryEntry, type Task } from '../api';
 import { Acts } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
-import { Age, Bar, Facts, Id, Json, Liveness, Moment, Read, Section, State, Title } from '../parts';
+import { Age, Bar, Id, Liveness, Moment, Read, Section, State, Title } from '../parts';
 import { useRoute } from '../route';
-import { ended, evidence, outlook } from '../words';
+import { ended, evidence, outlook, reported } from '../words';
 import { EventPanel } from './events';
+import { Known, labels, Value } from './known';
 import { Lanes } from './lanes';
 
 export function TaskPage({ id }: { id: string }): JSX.Element {
@@ -36,67 +37,35 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
             <p class="lead">
               <State of={v.state} /> {v.liveness && <Liveness of={v.liveness} />} {outlook(v)}
             </p>
-            <Section title="Attempts">
+            <Section title="Timeline">
               <Lanes task={v} />
+              <Progress task={v} />
             </Section>
             <Evidence task={v} />
-            <div class="grid2">
-              <Section title="Progress">
-                <Facts
-                  of={[
-                    ['Progress', <Bar pct={v.progressPct} label="progress" />],
-                    ['Message', v.message],
-                    ['Last beat', <Age at={v.lastHeartbeatAt} />],
-                    ['Time by the worker’s clock', <Moment at={v.reportedHeartbeatAt} />],
-                    ['Started', <Moment at={v.startedAt} />],
-                    ['Finished', <Moment at={v.finishedAt} />],
-                  ]}
-                />
-              </Section>
-              <Section title="Facts">
-                <Facts
-                  of={[
-                    ['Run', <Id kind="run" id={v.runId} />],
-                    ['Queue', <Id kind="queue" id={v.queue} />],
-                    ['Type', v.type],
-                    ['Worker', <Id kind="worker" id={v.workerId} />],
-                    ['Schedule', <Id kind="schedule" id={v.scheduleId} />],
-                    ['Created', <Moment at={v.createdAt} />],
-                    ['Beats every', span(v.heartbeatIntervalMs)],
-                    ['Timeout', v.heartbeatTimeoutMs === null ? 'lives by its worker’s beat' : span(v.heartbeatTimeoutMs)],
-                    ['Deadline', <Moment at={v.deadline} />],
-                    ['Failures', v.retry ? `${v.failures} of ${v.retry.maxAttempts} attempts` : v.failures],
-                    ['Losses', v.retry ? `${v.losses}, ${v.retry.maxLosses} are retried` : v.losses],
-                    [
-                      'Labels',
-                      Object.entries(v.labels)
-                        .map(([k, l]) => `${k}=${l}`)
-                        .join(', ') || null,
-                    ],
-                  ]}
-                />
-              </Section>
-            </div>
-            {v.error && (
-              <Section title="Error">
-                <Json of={v.error} label="Error" />
-              </Section>
-            )}
-            {v.output !== null && v.output !== undefined && (
-              <Section title="Output">
-                <Json of={v.output} label="Output" />
-              </Section>
-            )}
-            {v.details !== null && v.details !== undefined && (
-              <Section title="Checkpoint">
-                <Json of={v.details} label="Checkpoint" />
-              </Section>
-            )}
-            {v.payload !== null && v.payload !== undefined && (
-              <Section title="Payload">
-                <Json of={v.payload} label="Payload" />
-              </Section>
-            )}
+            <Value title="Error" of={v.error} />
+            <Value title="Payload" of={v.payload} />
+            <Value title="Output" of={v.output} />
+            <Value title="Checkpoint" of={v.details} />
+            <Section title="Facts">
+              <Known
+                of={[
+                  ['Run', v.runId && <Id kind="run" id={v.runId} />],
+                  ['Queue', v.queue && <Id kind="queue" id={v.queue} />],
+                  ['Type', v.type],
+                  ['Worker', v.workerId && <Id kind="worker" id={v.workerId} />],
+                  ['Schedule', v.scheduleId && <Id kind="schedule" id={v.scheduleId} />],
+                  ['Created', <Moment at={v.createdAt} />],
+                  ['Started', v.startedAt && <Moment at={v.startedAt} />],
+                  ['Finished', v.finishedAt && <Moment at={v.finishedAt} />],
+                  ['Deadline', v.deadline && <Moment at={v.deadline} />],
+                  ['Beats every', span(v.heartbeatIntervalMs)],
+                  ['Timeout', v.heartbeatTimeoutMs === null ? 'lives by its worker’s beat' : span(v.heartbeatTimeoutMs)],
+                  ['Failures', v.retry ? `${v.failures} of ${v.retry.maxAttempts} attempts` : v.failures],
+                  ['Losses', v.retry ? `${v.losses}, ${v.retry.maxLosses} are retried` : v.losses],
+                  ['Labels', labels(v.labels)],
+                ]}
+              />
+            </Section>
           </>
         )}
       </Read>
@@ -105,16 +74,31 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
   );
 }
 
+// Progress is what the last heartbeats reported.
+function Progress({ task: t }: { task: Task }): JSX.Element | null {
+  if (!t.lastHeartbeatAt && t.progressPct === null && !t.message) return null;
+  return (
+    <Known
+      of={[
+        ['Progress', t.progressPct !== null && <Bar pct={t.progressPct} label="progress" />],
+        ['Message', t.message],
+        ['Last beat', t.lastHeartbeatAt && <Age at={t.lastHeartbeatAt} />],
+        ['By its worker’s clock', t.reportedHeartbeatAt && <Moment at={t.reportedHeartbeatAt} />],
+      ]}
+    />
+  );
+}
+
 function Evidence({ task }: { task: Task }): JSX.Element | null {
   const past = [...task.history].reverse();
   if (!past.length) return null;
   return (
-    <Section title="Ended attempts">
-      <ol class="evidence">
-        {past.map((h: HistoryEntry) => (
-          <li key={h.attempt}>
+    <Section title="Evidence">
+      <ul class="evidence attempts">
+        {past.map((h: HistoryEntry, i) => (
+          <li key={past.length - i}>
             <p>
-              <b>{ended(h)}</b>
+              <b>{ended(h)}</b> {!h.evidence && reported(h.error)}
             </p>
             {h.evidence && (
               <ul>
@@ -131,7 +115,7 @@ function Evidence({ task }: { task: Task }): JSX.Element | null {
             )}
           </li>
         ))}
-      </ol>
+      </ul>
     </Section>
   );
 }

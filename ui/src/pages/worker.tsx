@@ -2,11 +2,13 @@ import type { JSX } from 'preact';
 import { get, type Machine, type Task, type Worker } from '../api';
 import { Acts } from '../acts';
 import { useData } from '../data';
-import { count, list, number, span } from '../format';
-import { Age, Facts, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
+import { list, number } from '../format';
+import { Age, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { href } from '../route';
-import { whyUnschedulable } from '../words';
+import { machineEvidence, whyUnschedulable, workerEvidence } from '../words';
 import { EventPanel } from './events';
+import { Known, labels } from './known';
+import { Lives } from './lanes';
 import { taskColumns } from './tasks';
 import { Of, workerColumns } from './workers';
 
@@ -62,57 +64,10 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
                   : `Not schedulable: ${list(whyUnschedulable(v))}.`}
               {v.flapping && ' Flapping: it repeatedly goes silent and comes back.'}
             </p>
-            <div class="grid2">
-              <Section title="Work">
-                <Facts
-                  of={[
-                    [
-                      'Holds',
-                      <>
-                        <Num n={v.heldCount} to="tasks" query={{ workerId: id, state: held }} /> of at most {number(v.maxConcurrent)}
-                      </>,
-                    ],
-                    ['Self-reported active', number(v.activeCount)],
-                    ['Queued for it', number(v.placedCount)],
-                    [
-                      'Tasks that ended here',
-                      <>
-                        <a href={href('tasks', { workerId: id, state: 'SUCCEEDED' })}>succeeded</a>,{' '}
-                        <a href={href('tasks', { workerId: id, state: 'FAILED' })}>failed</a>
-                      </>,
-                    ],
-                    ['Self-reported completed', number(v.totalCompleted)],
-                    ['Self-reported failed', number(v.totalFailed)],
-                    ['Queue', <Id kind="queue" id={v.queue} />],
-                    ['Types', v.types.join(', ') || 'any type'],
-                    ['Runtimes', v.runtimes.join(', ') || null],
-                  ]}
-                />
-              </Section>
-              <Section title="Life">
-                <Facts
-                  of={[
-                    ['Last beat', <Age at={v.lastHeartbeatAt} />],
-                    ['Beats every', span(v.heartbeatIntervalMs)],
-                    ['Timeout', span(v.heartbeatTimeoutMs)],
-                    ['Up, last 24 h', `${number(v.uptimePct24h)} %`],
-                    ['Went stale, last 24 h', count(v.staleCount24h, 'time')],
-                    ['Registered', <Moment at={v.registeredAt} />],
-                    ['Drain deadline', <Moment at={v.drainDeadline} />],
-                    ['Machine', <Id kind="machine" id={v.machineId} />],
-                    ['Name', v.name],
-                    ['Process', v.hostname && v.pid ? `${v.hostname}, pid ${v.pid}` : null],
-                    ['Version', v.version],
-                    [
-                      'Labels',
-                      Object.entries(v.labels)
-                        .map(([k, l]) => `${k}=${l}`)
-                        .join(', ') || null,
-                    ],
-                  ]}
-                />
-              </Section>
-            </div>
+            <Section title="Timeline">
+              <Lives workers={[v]} />
+            </Section>
+            <Sentences of={workerEvidence(v)} />
           </>
         )}
       </Read>
@@ -126,6 +81,40 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
           )}
         </Read>
       </Section>
+      {w && (
+        <Section title="Facts">
+          <Known
+            of={[
+              [
+                'Holds',
+                <>
+                  <Num n={w.heldCount} to="tasks" query={{ workerId: id, state: held }} /> of at most {number(w.maxConcurrent)}
+                </>,
+              ],
+              ['Queued for it', number(w.placedCount)],
+              ['Self-reported active', number(w.activeCount)],
+              ['Self-reported completed', number(w.totalCompleted)],
+              ['Self-reported failed', number(w.totalFailed)],
+              [
+                'Tasks that ended here',
+                <>
+                  <a href={href('tasks', { workerId: id, state: 'SUCCEEDED' })}>succeeded</a>,{' '}
+                  <a href={href('tasks', { workerId: id, state: 'FAILED' })}>failed</a>
+                </>,
+              ],
+              ['Queue', <Id kind="queue" id={w.queue} />],
+              ['Types', w.types.join(', ') || 'any type'],
+              ['Runtimes', w.runtimes.join(', ')],
+              ['Machine', <Id kind="machine" id={w.machineId} />],
+              ['Name', w.name],
+              ['Process', w.hostname && w.pid && `${w.hostname}, pid ${w.pid}`],
+              ['Version', w.version],
+              ['Registered', <Moment at={w.registeredAt} />],
+              ['Labels', labels(w.labels)],
+            ]}
+          />
+        </Section>
+      )}
       <EventPanel of={{ subject: id }} label="Events of this worker" />
     </>
   );
@@ -180,16 +169,12 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
               )}
               {v.flapping && ' Flapping.'}
             </p>
-            <Section title="Life">
-              <Facts
-                of={[
-                  ['Last beat', <Age at={v.lastHeartbeatAt} />],
-                  ['Up, last 24 h', `${number(v.uptimePct24h)} %`],
-                  ['Went stale, last 24 h', count(v.staleCount24h, 'time')],
-                  ['Drain deadline', <Moment at={v.drain?.deadline} />],
-                ]}
-              />
-            </Section>
+            {workers.value && (
+              <Section title="Timeline">
+                <Lives workers={workers.value.workers} />
+              </Section>
+            )}
+            <Sentences of={machineEvidence(v)} />
           </>
         )}
       </Read>
@@ -213,3 +198,13 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
     </>
   );
 }
+
+const Sentences = ({ of }: { of: string[] }): JSX.Element => (
+  <Section title="Evidence">
+    <ul class="evidence sentences">
+      {of.map((s) => (
+        <li key={s}>{s}</li>
+      ))}
+    </ul>
+  </Section>
+);
