@@ -1,5 +1,5 @@
-import type { Evidence, HistoryEntry, Task, Worker } from './api';
-import { clockTime, moment, span } from './format';
+import type { Evidence, HistoryEntry, Machine, Task, Worker } from './api';
+import { clockTime, count, moment, number, span } from './format';
 import { sentences, unschedulable } from './words.gen';
 
 // Sentences for the fields of the API. They decide nothing: each states one field. Those that lubdub why has too are in words.gen.ts.
@@ -58,6 +58,13 @@ export function ended(h: HistoryEntry): string {
   );
 }
 
+// reported states the error that a worker reported with the end of an attempt.
+export function reported(error: object | null | undefined): string {
+  const { category, message } = (error ?? {}) as { category?: unknown; message?: unknown };
+  const parts = [category, message].filter((p) => typeof p === 'string' && p !== '');
+  return parts.length ? `Its worker reported ${parts.join(': ')}${/[.!?]$/.test(String(parts.at(-1))) ? '' : '.'}` : '';
+}
+
 export function outlook(t: Task): string {
   switch (t.state) {
     case 'SCHEDULED':
@@ -89,4 +96,35 @@ export function outlook(t: Task): string {
 
 export function whyUnschedulable(w: Worker): string[] {
   return w.unschedulableReasons.map((r) => fill((unschedulable as Record<string, string>)[r] ?? r, w));
+}
+
+const since = (what: string, of: { since: string | null; reason: string | null } | null, effect: string): string[] =>
+  of ? [`${what}${of.since ? ` since ${moment(of.since)}` : ''}${of.reason ? ` (${of.reason})` : ''}: ${effect}.`] : [];
+const stale = (n: number): string[] => (n ? [`It went stale ${count(n, 'time')} in the last 24 h.`] : []);
+
+// workerEvidence states what a worker's status follows from.
+export function workerEvidence(w: Worker): string[] {
+  const beats = `it sends heartbeats every ${span(w.heartbeatIntervalMs)} and times out after ${span(w.heartbeatTimeoutMs)}`;
+  const cause = w.endReason ? `: ${because(w.endReason)}` : '';
+  const given = w.statusReason && w.statusReason !== w.endReason ? ` (${w.statusReason})` : '';
+  return [
+    w.lastHeartbeatAt ? `Last heartbeat at ${moment(w.lastHeartbeatAt)}; ${beats}.` : `${sentences.noHeartbeat.slice(0, -1)}; ${beats}.`,
+    ...(w.status === 'OFFLINE' ? [`It ended${w.deregisteredAt ? ` at ${moment(w.deregisteredAt)}` : ''}${cause}${given}.`] : []),
+    ...(w.status === 'DRAINING'
+      ? [`It is draining${w.drainDeadline ? ` until ${moment(w.drainDeadline)}` : ''}${given}: it takes no new tasks.`]
+      : []),
+    ...since('It has been cordoned', w.cordon, 'it takes no new tasks'),
+    ...since('It has been held offline', w.hold, 'its registrations are refused'),
+    ...stale(w.staleCount24h),
+    `It was up for ${number(w.uptimePct24h)} % of the last 24 h.`,
+  ];
+}
+
+export function machineEvidence(m: Machine): string[] {
+  return [
+    m.lastHeartbeatAt ? `Last heartbeat of its workers at ${moment(m.lastHeartbeatAt)}.` : sentences.noHeartbeat,
+    ...(m.drain?.deadline ? [`The drain ends at ${moment(m.drain.deadline)}: tasks still held then go to other workers.`] : []),
+    ...stale(m.staleCount24h),
+    `It was up for ${number(m.uptimePct24h)} % of the last 24 h.`,
+  ];
 }
