@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, type Queue, type Run, type Task } from '../api';
-import { ActButton, Acts } from '../acts';
+import { ActBar, ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
 import { Facts, held, Id, More, Num, Read, Section, State, Table, Title } from '../parts';
@@ -24,12 +24,6 @@ export function Queues(): JSX.Element {
   return (
     <>
       <Title name="Queues">Queues</Title>
-      <div class="acts bar" role="group" aria-label="Actions">
-        <span class="dim">Selected ({ids.size})</span>
-        {(['pauseQueue', 'resumeQueue'] as const).map((a) => (
-          <ActButton key={a} act={a} on={{ ids: [...ids] }} why={ids.size ? '' : 'Select queues first.'} />
-        ))}
-      </div>
       <Read data={data} what="the queues">
         {(v) => (
           <Table
@@ -59,6 +53,16 @@ export function Queues(): JSX.Element {
           />
         )}
       </Read>
+      <ActBar>
+        {ids.size > 0 && (
+          <div class="acts" role="group" aria-label="Actions on selected queues">
+            <span class="dim">Selected ({ids.size})</span>
+            {(['pauseQueue', 'resumeQueue'] as const).map((a) => (
+              <ActButton key={a} act={a} on={{ ids: [...ids] }} />
+            ))}
+          </div>
+        )}
+      </ActBar>
     </>
   );
 }
