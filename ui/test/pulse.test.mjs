@@ -69,6 +69,8 @@ describe('the layout', () => {
       ['ArrowRight', 'ArrowLeft', 'ArrowDown', 'ArrowUp'].map((k) => nextTo(places, 1, k)),
       [2, 0, 4, 1],
     );
+    assert.equal(nextTo(places, 0, 'ArrowRight'), 1); // not the farther 2
+    assert.equal(nextTo(places, 2, 'ArrowRight'), 2);
     assert.equal(nextTo(places, -1, 'ArrowDown'), 0);
   });
 });
@@ -136,6 +138,16 @@ for (const [n, machines] of [
       await fine(page);
     }
   });
+
+test('a worker that deregisters stays visible: it is not among the lost ones', async () => {
+  const [gone] = await beating('leaving', 4, 2);
+  await stage.call('POST', `workers/${gone.workerId}/deregister`, {}, gone.workerToken);
+  const page = await visitTo('leaving');
+  await show(page, 'pulse');
+  await canvasIs(page, /^3 workers by machine: .*1 offline/);
+  assert.match(await page.locator(`.cell-table tr:has-text("${gone.workerId}")`).textContent(), /^OFFLINE/);
+  await fine(page);
+});
 
 test('a worker that dies stays visible, marked, and so does one that the list no longer has', async () => {
   const workers = await beating('dying', 6, 2);
