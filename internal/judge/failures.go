@@ -43,8 +43,8 @@ func (v *verdict) failures(f *v1.Failures) {
 		haveSucceeded(f.Succeeded), strings.Join(groups, "; "))
 	remedy := "lubdub why " + first.TaskID
 	if suspect != nil {
-		says += fmt.Sprintf(" All of the first group ran on version %s, which %d of the %s of that queue run.", suspect.Version, suspect.Workers,
-			count(suspect.Of, "online worker"))
+		says += fmt.Sprintf(" All of the first group ran on version %s, which %d of the %s for such tasks run.", suspect.Version, suspect.Workers,
+			count(suspect.Of, "worker"))
 		remedy += "; if that version is the cause: " + either(v.reader.Operates, "", "ask an operator to run ") +
 			"lubdub worker cordon --version " + shellWord(suspect.Version) + queueFlag(first.Queue) + ", and roll it back"
 	}

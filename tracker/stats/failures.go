@@ -44,12 +44,15 @@ type FailureGroup struct {
 	TaskID      string   // of the last
 	Versions    []string // of the workers, most failures first, 5 at most
 	Suspect     *Suspect // nil: none
+
+	failing int  // tasks among the recent failures
+	unknown bool // the version of some is not known
 }
 
-// Suspect is the version of workers that all recent failures of a group are of, although few workers of the queue run it.
+// Suspect is the version of workers that all recent failures of a group are of, although few of the workers that could run its tasks have it.
 type Suspect struct {
 	Version        string
-	Workers, Among int // workers of the version, and all that are online and serve the queue
+	Workers, Among int // workers of the version, and all that could run the tasks; OFFLINE ones are not counted
 }
 
 // RecentFailures returns the failures of a workspace that workers reported in the last hour. The result may be a second old and is
@@ -121,7 +124,7 @@ func (s *Service) readFailures(ctx context.Context, scope model.Scope) (*Failure
 func groupFailures(all []schema.Verdict, recent time.Time, version func(*schema.Verdict) string) (found []FailureGroup) {
 	slices.SortFunc(all, func(a, b schema.Verdict) int { return b.At.Compare(a.At) })
 	type key struct{ queue, kind, err string }
-	at, versions := map[key]int{}, []map[string]int{}
+	at, versions, tasks := map[key]int{}, []map[string]int{}, []map[string]bool{}
 	for i := range all {
 		v := &all[i]
 		k := key{v.Queue, v.Type, v.Error}
@@ -130,20 +133,23 @@ func groupFailures(all []schema.Verdict, recent time.Time, version func(*schema.
 			n = len(found)
 			at[k] = n
 			found = append(found, FailureGroup{Queue: v.Queue, Type: v.Type, Error: v.Error, Last: v.At, TaskID: v.TaskID})
-			versions = append(versions, map[string]int{})
+			versions, tasks = append(versions, map[string]int{}), append(tasks, map[string]bool{})
 		}
 		g := &found[n]
 		g.Count++
 		g.First = v.At
 		if !v.At.Before(recent) {
 			g.Recent++
+			tasks[n][v.TaskID] = true
 		}
 		if text := version(v); text != "" {
 			versions[n][text]++
+		} else {
+			g.unknown = true
 		}
 	}
 	for n := range found {
-		found[n].Versions = mostOf(versions[n])
+		found[n].Versions, found[n].failing = mostOf(versions[n]), len(tasks[n])
 	}
 	slices.SortStableFunc(found, func(a, b FailureGroup) int {
 		return cmp.Or(cmp.Compare(b.Recent, a.Recent), cmp.Compare(b.Count, a.Count))
@@ -160,22 +166,28 @@ func mostOf(counts map[string]int) (names []string) {
 	return names[:min(len(names), maxVersions)]
 }
 
-// suspect sets the suspected version of a group: all its failures are of one, and so few workers run it that this is no accident.
+// tasksToSuspect is how many tasks must fail before a version is suspected: one that is retried proves nothing.
+const tasksToSuspect = 3
+
+// suspect sets the suspected version of a group: all its failures are of one, and so few of the workers that can run these tasks have it
+// that this is no accident.
 func (s *Service) suspect(ctx context.Context, scope model.Scope, g *FailureGroup) error {
-	if len(g.Versions) != 1 || g.Recent == 0 {
+	if len(g.Versions) != 1 || g.unknown || g.failing < tasksToSuspect {
 		return nil
 	}
-	f := workers.WorkerFilter{Scope: scope, Queue: g.Queue, Statuses: []model.WorkerStatus{model.Online}, PageSize: 1}
+	f := workers.WorkerFilter{
+		Scope: scope, Queue: g.Queue, Type: g.Type, Statuses: []model.WorkerStatus{model.Online, model.Draining}, PageSize: 1,
+	}
 	all, err := s.workers.List(ctx, f)
 	if err != nil {
 		return err
 	}
 	f.Version = g.Versions[0]
 	of, err := s.workers.List(ctx, f)
-	if err != nil || all.Total == 0 {
+	if err != nil || of.Total == 0 {
 		return err
 	}
-	if math.Pow(float64(of.Total)/float64(all.Total), float64(g.Recent)) < chance {
+	if math.Pow(float64(of.Total)/float64(all.Total), float64(g.failing)) < chance {
 		g.Suspect = &Suspect{Version: g.Versions[0], Workers: of.Total, Among: all.Total}
 	}
 	return nil

@@ -100,6 +100,33 @@ func TestASuspectVersion(t *testing.T) {
 		if s := fail("new", 1); s == nil || *s != (stats.Suspect{Version: "2.0", Workers: 1, Among: 5}) {
 			c.Errorf("after three failures: %+v", s)
 		}
+		c.Hire("typed", func(n *model.NewWorker) { n.Version, n.Types = "3.0", []string{"y"} })
+		c.MustQueue("poison", "y", func(n *model.NewTask) {
+			n.Retry = &model.RetryPolicy{MaxAttempts: 9, MaxLosses: 9, Multiplier: 1, MaxBackoff: time.Minute}
+		})
+		for range 9 {
+			run(c, "typed", "one task")
+		}
+		if g := recentFailures(c).Groups[0]; g.Type != "y" || g.Suspect != nil {
+			c.Errorf("one task is retried: %+v", g)
+		}
+		for n := range 9 {
+			c.MustQueue(fmt.Sprintf("only-%d", n), "y")
+		}
+		run(c, "typed", "one task")
+		if g := recentFailures(c).Groups[0]; g.Count != 18 || g.Suspect != nil {
+			c.Errorf("no other version can run these tasks: %+v", g)
+		}
+		c.Store.Clock.Advance(6 * time.Minute)
+		c.Hire("unknown")
+		for n := range 4 {
+			c.MustQueue(fmt.Sprintf("unknown-%d", n), "x")
+		}
+		run(c, "unknown", "mixed")
+		if s := fail("new", 9); s == nil {
+			c.Error("another error of workers without a version hides the suspect")
+		}
+		c.Store.Clock.Advance(6 * time.Minute)
 		if s := fail("old0", 1); s != nil {
 			c.Errorf("another version fails too: %+v", s)
 		}

@@ -1,4 +1,5 @@
 import type { components } from './api.gen';
+import { parseJson } from './formsbody';
 import { Signal } from './signal';
 import { rejected, scope, session, signOut, stored } from './session';
 
@@ -89,6 +90,7 @@ export async function call<T>(
     quiet?: boolean; // its failure does not mark the server as unreachable
     token?: string; // instead of the session's
     key?: string; // the Idempotency-Key
+    exact?: boolean; // what a browser would change is refused, since the answer is edited and sent back
   } = {},
 ): Promise<T> {
   const sent = Date.now(),
@@ -117,6 +119,13 @@ export async function call<T>(
   }
   updateClock(res.headers.get('Date'), sent, Date.now());
   let body: unknown = null;
+  if (o.exact && res.ok) {
+    try {
+      return parseJson(text) as T;
+    } catch (e) {
+      throw new ApiError(0, 'inexact', `Change it with the lubdub command instead: ${(e as Error).message}`);
+    }
+  }
   try {
     body = text ? JSON.parse(text) : null;
   } catch {

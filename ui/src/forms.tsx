@@ -7,8 +7,8 @@ import { go, href } from './route';
 import { scopeNow, session } from './session';
 import { use } from './signal';
 
-// Forms that create and edit objects. What is typed stays until the server has stored it: through failed requests, other pages, and a
-// session that ends meanwhile.
+// Forms that create and edit objects. What is typed stays until the server has stored it or the session ends: through failed requests and
+// on other pages.
 
 export interface Draft {
   key: string; // the Idempotency-Key of its request
@@ -17,6 +17,9 @@ export interface Draft {
 }
 
 const drafts = new Map<string, Draft>();
+session.follow(() => {
+  if (!session.value) drafts.clear(); // the next session may be another person's
+});
 
 const newKey = (): string => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
 

@@ -54,7 +54,7 @@ test('failures are grouped by error, name the version that may be the cause, and
   const banner = page.getByRole('status', { name: 'Health' });
   await page.getByRole('heading', { name: 'Reported as failed' }).waitFor();
   await page.waitForFunction(() => /6 x USER_CODE/.test(document.querySelector('.banner')?.textContent ?? ''));
-  assert.match(await banner.textContent(), /All of the first group ran on version 2\.0, which 1 of the 6 online workers/);
+  assert.match(await banner.textContent(), /All of the first group ran on version 2\.0, which 1 of the 6 workers/);
   const [row, ...more] = await cells(page, 'Failures that workers reported in the last hour');
   assert.deepEqual(more, []);
   assert.deepEqual(row.slice(0, 6), ['USER_CODE <b>no user …</b>', '6', '6', 'mail', 'letter', '2.0 (only 1 of 6 workers)']);

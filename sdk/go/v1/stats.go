@@ -242,15 +242,15 @@ type FailureGroup struct {
 	TaskID string `json:"taskId"`
 	// Versions are those of the workers, the one with the most failures first, 5 at most.
 	Versions []string `json:"versions"`
-	// SuspectVersion is set in the first group, if all its failures are of one version, and so few workers of the queue run it that
-	// this is not by chance.
+	// SuspectVersion is set in the first group, if all its failures are of one version, and so few of the workers that could run its
+	// tasks have it that this is not by chance.
 	SuspectVersion *SuspectVersion `json:"suspectVersion"`
 }
 
 // SuspectVersion is a version of workers that may be the cause of failures.
 type SuspectVersion struct {
 	Version string `json:"version"`
-	// Workers is how many ONLINE workers run it, of all that serve the queue.
+	// Workers is how many workers run it, of all that could run the tasks; OFFLINE ones are not counted.
 	Workers int `json:"workers"`
 	Of      int `json:"of"`
 }

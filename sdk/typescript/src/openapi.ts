@@ -2085,7 +2085,7 @@ export interface components {
             lastAt: string | null;
             lastFiveMinutes: number;
             queue: string | null;
-            /** @description Set in the first group, if all its failures are of one version, and so few workers of the queue run it that this is not by chance. */
+            /** @description Set in the first group, if all its failures are of one version, and so few of the workers that could run its tasks have it that this is not by chance. */
             suspectVersion: components["schemas"]["SuspectVersion"] | null;
             /** @description The task that failed last. */
             taskId: string;
@@ -2922,7 +2922,7 @@ export interface components {
         SuspectVersion: {
             of: number;
             version: string;
-            /** @description How many ONLINE workers run it, of all that serve the queue. */
+            /** @description How many workers run it, of all that could run the tasks; OFFLINE ones are not counted. */
             workers: number;
         };
         /** @description The answer to POST /v1/system:sweep. */

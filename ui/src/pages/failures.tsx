@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { ActButton } from '../acts';
 import type { System } from '../api';
 import { number } from '../format';
-import { Age, Id, Num, Section, Table } from '../parts';
+import { Age, Id, Section, Table } from '../parts';
 import { href } from '../route';
 
 type Failures = System['recentFailures'];
@@ -29,7 +29,7 @@ export function FailuresReported({ of }: { of: Failures }): JSX.Element {
         columns={[
           { name: 'Error', cell: (g) => g.error || <span class="dim">no error given</span> },
           { name: 'Last 5 min', num: true, cell: (g) => number(g.lastFiveMinutes) },
-          { name: 'Last hour', num: true, cell: (g) => <Num n={g.count} to="tasks" query={reported(g)} /> },
+          { name: 'Last hour', num: true, cell: (g) => number(g.count) },
           { name: 'Queue', cell: (g) => <Id kind="queue" id={g.queue} /> },
           { name: 'Type', cell: (g) => g.type ?? <span class="dim">–</span> },
           {

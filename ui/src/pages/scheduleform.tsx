@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { call, get, post, type Schedule } from '../api';
+import { call, post, type Schedule } from '../api';
 import { done } from '../acts';
 import { withBody } from '../cli';
 import { acted, useData } from '../data';
@@ -78,13 +78,13 @@ const definition = ({ cron, overlap, maxCatchup, task }: Schedule): Body => ({ c
 
 export function EditSchedule({ id }: { id: string }): JSX.Element {
   const path = `v1/schedules/${encodeURIComponent(id)}`;
-  const data = useData('edit schedule/' + id, (signal) => get<Schedule>(path, {}, signal), 0);
+  const data = useData('edit schedule/' + id, (signal) => call<Schedule>('GET', path, { signal, exact: true }), 0);
   const fields = useFields();
   const check = useRebase(fields);
   const changed = (body: Body, draft: Draft): Body =>
     Object.fromEntries(changes(toBody(fields, draft.base).body, body).map((k) => [k, body[k]]));
   const save = async (body: Body, draft: Draft): Promise<void> => {
-    const now = await get<Schedule>(path);
+    const now = await call<Schedule>('GET', path, { exact: true });
     check(draft, body, definition(now), now.updatedAt);
     await call('PATCH', path, { body: changed(body, draft) });
     stored(`Changed schedule ${id}`, id);

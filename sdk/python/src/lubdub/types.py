@@ -756,8 +756,8 @@ class FailureGroup(TypedDict):
     lastAt: Optional[str]
     lastFiveMinutes: int
     queue: Optional[str]
-    # Set in the first group, if all its failures are of one version, and so few workers of the queue run it that this is not by
-    # chance.
+    # Set in the first group, if all its failures are of one version, and so few of the workers that could run its tasks have it
+    # that this is not by chance.
     suspectVersion: Optional[SuspectVersion]
     # The task that failed last.
     taskId: str
@@ -1669,7 +1669,7 @@ class SuspectVersion(TypedDict):
 
     of: int
     version: str
-    # How many ONLINE workers run it, of all that serve the queue.
+    # How many workers run it, of all that could run the tasks; OFFLINE ones are not counted.
     workers: int
 
 
