@@ -49,7 +49,7 @@ type FailureGroup struct {
 	unknown bool // the version of some is not known
 }
 
-// Suspect is the version of workers that all recent failures of a group are of, although few of the workers that could run its tasks have it.
+// Suspect is the version of workers that all recent failures of a group are of, although few of those that could run its tasks have it.
 type Suspect struct {
 	Version        string
 	Workers, Among int // workers of the version, and all that could run the tasks; OFFLINE ones are not counted
