@@ -21,7 +21,7 @@ export interface Block extends Group {
 }
 
 export const heading = 18; // px of a block's name
-const least = 7.5; // px of a cell's side: smaller cells cannot be told apart, so that the area becomes higher
+const least = 7.5; // px of a cell's side: smaller cells are not distinguishable, so the area becomes higher
 const card = 6000; // px² of a cell, from which it has room for words and is wider than high
 const sizeClass = (g: Group): number => Math.round(Math.log2(g.count));
 
