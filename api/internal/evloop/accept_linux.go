@@ -130,8 +130,12 @@ func (a *acceptor) again(l *Loop) {
 	}
 }
 
-// fail ends the front because no connection can be accepted any more.
+// fail ends the front because no connection can be accepted any more. While the front stops that is expected: Close, on another goroutine,
+// has shut the listener down.
 func (a *acceptor) fail(l *Loop, err error) {
+	if l.front.stopping.Load() {
+		return
+	}
 	select {
 	case l.front.failed <- err:
 	default:

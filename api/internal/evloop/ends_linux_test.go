@@ -207,6 +207,44 @@ func TestAListenerThatFailsEnds(t *testing.T) {
 	}
 }
 
+// If the end begins while a loop accepts connections, that is no failure: the front still waits for the requests under way.
+func TestTheEndWhileALoopAccepts(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c := s.dial().send("whello\n")
+	r := s.next()
+	accepted := make(chan error, 100)
+	s.onAll(func(l *Loop) {
+		s.Front.accept.accept = func(fd int) (int, error) {
+			_ = s.Gate().Close() // just before the loop calls accept
+			n, err := accept4(fd)
+			accepted <- err
+			return n, err
+		}
+	})
+	if late, err := net.Dial("tcp", s.addr); err == nil {
+		defer late.Close()
+	}
+	ended := make(chan struct{})
+	go func() { s.end(); close(ended) }()
+	if err := <-accepted; err == nil {
+		t.Error("a listener that is shut down accepts")
+	}
+	s.onAll(func(*Loop) {})
+	select {
+	case err := <-s.failed:
+		t.Errorf("reported %v", err)
+	case <-ended:
+		t.Error("it did not wait for what is under way")
+	default:
+	}
+	r.c.loop.Post([]*echoRequest{r})
+	if got := c.ends(); got != "hello\n" {
+		t.Errorf("what was under way got %q", got)
+	}
+	<-ended
+}
+
 // Requests that were read when the end began are answered; idle connections are closed, and incomplete requests are answered why.
 func TestTheEnd(t *testing.T) {
 	t.Parallel()
