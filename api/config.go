@@ -26,6 +26,7 @@ type Config struct {
 	Keys      *token.Keyring
 	Provider  *oidc.Provider // whose tokens are accepted as control tokens; nil: none
 	PublicURL string         // the callbackBaseUrl in task envelopes; if it has a path, requests may include that or not
+	LogsURL   string         // template of links to logs, as in the setting logs-url; empty: no links
 	Version   string         // of the build; empty: "devel"
 
 	Logger     *slog.Logger          // nil: slog.Default()

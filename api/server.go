@@ -131,7 +131,8 @@ func (s *Server) mount() (err error) {
 	}
 	s.system = system.New(system.Config{
 		Stats: of.Stats, Sweeper: of.Sweeper, Brake: of.Brake, Store: of.Store, Revocations: of.Revocations, Logger: cfg.Logger,
-		Provider: cfg.Provider, Draining: s.draining.Load, Version: cfg.Version, BasePath: cfg.basePath, OpenAPI: OpenAPI,
+		Provider: cfg.Provider, Draining: s.draining.Load, LogsURL: cfg.LogsURL, Version: cfg.Version, BasePath: cfg.basePath,
+		OpenAPI: OpenAPI,
 	})
 	workers := &workers.Handlers{Workers: of.Workers, Machines: of.Machines, Notices: of.Holdings}
 	exchange := &exchange.Handlers{Tasks: s.tasks, Workers: workers, Queues: s.queues}

@@ -60,6 +60,7 @@ type Config struct {
 	Logger      *slog.Logger
 	Provider    *oidc.Provider // with which people sign in; nil: none
 	Draining    func() bool    // the server is shutting down
+	LogsURL     string         // template of links to logs; empty: none
 	Version     string         // of the build
 	BasePath    string         // prefix of the paths in answers
 	OpenAPI     []byte         // the document

@@ -31,7 +31,7 @@ func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 	}
 	began := time.Now()
 	if nodes, responds := h.redisNow(req.Context()); !responds {
-		return withoutRedis(req, nodes, httpapi.DefaultRetryAfter)
+		return h.withoutRedis(req, nodes, httpapi.DefaultRetryAfter)
 	}
 	state := start(req.Context(), h.Stats.System)
 	is, err := state.within(systemWait - time.Since(began))
@@ -42,16 +42,16 @@ func (h *Handlers) system(req *httpapi.Request) (int, any, error) {
 		}
 		nodes, responds := h.nodesNow(req.Context(), min(respondWait, longestWait-time.Since(began)))
 		if !responds {
-			return withoutRedis(req, nodes, r.RetryAfter)
+			return h.withoutRedis(req, nodes, r.RetryAfter)
 		}
 		if is, err = state.await(); err != nil {
 			if down := slices.DeleteFunc(nodes, func(n store.NodeHealth) bool { return n.Err == nil }); len(down) > 0 {
-				return withoutRedis(req, down, r.RetryAfter)
+				return h.withoutRedis(req, down, r.RetryAfter)
 			}
 			return 0, nil, err // this host or Redis is overloaded
 		}
 	}
-	v := systemView(is)
+	v := h.systemView(is)
 	k := h.known(req, v, model.Scope{Tenant: tenant, Workspace: workspace})
 	k.OutageEnded = outageEnded(is)
 	for _, scope := range is.Braked {
@@ -134,8 +134,8 @@ func (h *Handlers) nodesNow(ctx context.Context, wait time.Duration) (nodes []st
 }
 
 // withoutRedis answers with what is known while no Redis responds.
-func withoutRedis(req *httpapi.Request, nodes []store.NodeHealth, retryAfter time.Duration) (int, any, error) {
-	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *systemView(&stats.System{At: req.Now, Nodes: nodes})}
+func (h *Handlers) withoutRedis(req *httpapi.Request, nodes []store.NodeHealth, retryAfter time.Duration) (int, any, error) {
+	v := v1.SystemUnavailable{Error: v1.CodeStoreUnavailable, System: *h.systemView(&stats.System{At: req.Now, Nodes: nodes})}
 	v.Findings, v.Summary = judge.NoRedis(v.Redis)
 	v.Message = v.Summary.Message
 	req.Ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))
@@ -263,11 +263,11 @@ func endOf(h *model.HistoryEntry) string {
 	return h.Outcome + ": " + string(h.Reason)
 }
 
-func systemView(is *stats.System) *v1.System {
+func (h *Handlers) systemView(is *stats.System) *v1.System {
 	v := &v1.System{
 		Time: v1.At(is.At), Replicas: make([]v1.SystemReplica, len(is.Replicas)), Shards: make([]v1.SystemShard, len(is.Shards)),
 		Redis: make([]v1.SystemRedis, len(is.Nodes)), DifferingSettings: convert.OrEmpty(is.Differing), RecentlyLost: []v1.LostWorker{},
-		PoisonTasks: []v1.PoisonTask{}, RecentFailures: v1.Failures{Groups: []v1.FailureGroup{}},
+		PoisonTasks: []v1.PoisonTask{}, RecentFailures: v1.Failures{Groups: []v1.FailureGroup{}}, LogsURL: convert.OrNull(h.LogsURL),
 		Brake:      v1.SystemBrake{Enabled: is.BrakeShare > 0, SharePct: is.BrakeShare, Held: is.Held},
 		Reconciler: v1.SystemReconciler{RatePerSecond: is.ReconcileRate, ExaminedLastHour: is.Examined, RepairedLastHour: is.Repaired},
 		Webhooks:   v1.SystemWebhooks{DroppedLastHour: is.Dropped},

@@ -108,8 +108,8 @@ func (p *process) setUp(ctx context.Context, keys *token.Keyring, connections in
 		return err
 	}
 	p.api, err = api.New(api.Config{
-		Services: api.ServicesOf(p.tracker), Keys: keys, Provider: p.provider, PublicURL: p.publicURL, Version: version, Logger: p.log,
-		Registerer: reg, Gatherer: reg,
+		Services: api.ServicesOf(p.tracker), Keys: keys, Provider: p.provider, PublicURL: p.publicURL, LogsURL: p.cfg.LogsURL,
+		Version: version, Logger: p.log, Registerer: reg, Gatherer: reg,
 		TokenCacheSize: p.cfg.TokenCacheSize, MaxConns: connections,
 		TenantBeats: p.cfg.TenantBeats, TenantCalls: p.cfg.TenantCalls, AdminHosts: p.adminHosts(), TLS: p.tls,
 	})

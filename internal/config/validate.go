@@ -50,6 +50,9 @@ func (l *Loaded) validate() (ps problems) {
 	if err := checkPublicURL(l.PublicURL); err != nil {
 		ps.addf("public-url (%s): %v", l.Source("public-url"), err)
 	}
+	if err := checkLogsURL(l.LogsURL); err != nil {
+		ps.addf("logs-url (%s): %v", l.Source("logs-url"), err)
+	}
 	if err := checkRedis(l.Redis); err != nil {
 		ps.addf("redis (%s): %v", l.Source("redis"), err)
 	}
@@ -173,6 +176,28 @@ func checkPublicURL(text string) error {
 		return fmt.Errorf("%q must not end in a slash; paths such as /v1/tasks are appended to it", text)
 	}
 	return checkBasePath(u.Path)
+}
+
+var (
+	placeholder  = regexp.MustCompile(`\{[^{}]*\}`)
+	placeholders = []string{"{tenantId}", "{workspaceId}", "{taskId}", "{workerId}", "{machineId}", "{from}", "{to}", "{fromMs}", "{toMs}"}
+)
+
+func checkLogsURL(template string) error {
+	if template == "" {
+		return nil
+	}
+	for _, p := range placeholder.FindAllString(template, -1) {
+		if !slices.Contains(placeholders, p) {
+			return fmt.Errorf("there is no placeholder %s; use %s, and write a brace of the URL as %%7B or %%7D", p,
+				strings.Join(placeholders, ", "))
+		}
+	}
+	u, err := url.Parse(placeholder.ReplaceAllString(template, "x"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return fmt.Errorf("%q is not the URL of a page; write for example https://logs.example.com/search?q={taskId}", template)
+	}
+	return nil
 }
 
 // BasePath returns the path below which a proxy exposes the server, such as /lubdub; empty: the server has its host to itself.

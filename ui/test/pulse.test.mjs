@@ -77,8 +77,11 @@ describe('the layout', () => {
 
 let stage, browser, acme;
 const children = [];
+// The deployment's template of links to logs.
+const logsURL = 'https://logs.test/{tenantId}?q={taskId}+{workerId}+{machineId}&from={fromMs}&until={to}#{workspaceId}';
+
 before(async () => {
-  stage = await open({ fleet: false, tenants: ['acme'], with: ['--redis-timeout', '8s'] });
+  stage = await open({ fleet: false, tenants: ['acme'], with: ['--redis-timeout', '8s', '--logs-url', logsURL] });
   browser = await launch();
   ({ acme } = stage.scopes);
 });
@@ -103,6 +106,14 @@ const at = (tenantId) => ({ tenantId, workspaceId: 'prod' });
 const visitTo = (tenantId, more) => visit(browser, stage, stage.admin, { scope: at(tenantId), width: 1440, height: 900, ...more });
 const rows = (page) => page.locator('.cell-table tbody tr').allTextContents();
 const query = (page) => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.split('?')[1])));
+// logs returns where a page links to logs: the address without the times, and the first and last time in ms.
+async function logs(page) {
+  const link = page.getByRole('link', { name: 'Logs' });
+  const url = new URL(await link.getAttribute('href'));
+  const times = [Number(url.searchParams.get('from')), Date.parse(url.searchParams.get('until'))];
+  for (const name of ['from', 'until']) url.searchParams.delete(name);
+  return { url: url.href, times };
+}
 // canvasIs waits until the description of the picture matches.
 const canvasIs = (page, re) =>
   page.waitForFunction((s) => new RegExp(s).test(document.querySelector('canvas')?.getAttribute('aria-label') ?? ''), re.source);
@@ -309,6 +320,10 @@ test('the page of a task: order, facts with values, and the numbers of its attem
   );
   assert.ok(!['Schedule', 'Deadline', 'Labels', 'Message', 'Progress'].some((f) => shown.includes(f)), shown.join());
   assert.ok((await page.locator('main .facts dd').allTextContents()).every((t) => t !== '–' && t !== ''));
+  const of = await stage.call('GET', `tasks/${taskId}?${tenant}`);
+  const { url, times } = await logs(page);
+  assert.equal(url, `https://logs.test/twice?q=${taskId}+${w.workerId}+#prod`);
+  assert.deepEqual(times, [Date.parse(of.createdAt) - 60_000, Date.parse(of.finishedAt) + 60_000]);
   await page.getByRole('button', { name: 'Copy the payload' }).click();
   await page.waitForSelector('[role=status]:has-text("Copied")');
   assert.deepEqual(JSON.parse(await page.evaluate(() => navigator.clipboard.readText())), { to: 'user-1', parts: [1, 2] });
@@ -325,7 +340,12 @@ test('the pages of a worker and of a machine have the same order', async () => {
   assert.ok(await page.locator('.lane rect.silent').count(), 'its silence is not drawn');
   const shown = await facts(page);
   assert.ok(shown.includes('Version') && !shown.includes('Runtimes') && !shown.includes('Drain deadline'), shown.join());
+  const w = await stage.call('GET', `workers/${lost.workerId}?${acme.at}`);
+  const { url, times } = await logs(page);
+  assert.equal(url, `https://logs.test/acme?q=+${lost.workerId}+${w.machineId}#prod`);
+  assert.deepEqual(times, [Date.parse(w.registeredAt) - 60_000, Date.parse(w.deregisteredAt) + 60_000]);
   await show(page, 'machines/host-2');
+  assert.equal((await logs(page)).url, 'https://logs.test/acme?q=++host-2#prod');
   assert.deepEqual(await titles(page), ['Timeline', 'Evidence', 'Workers', 'Events']);
   const names = await page.locator('.lane:not(.axis) .n').allTextContents();
   assert.deepEqual(names.map((n) => n.trim()).sort(), ['acme-2', 'acme-5']);

@@ -149,6 +149,8 @@ type System struct {
 	// RecentFailures are the attempts of the scope that workers reported as FAILED in the last hour. It is empty where the scope is not
 	// one workspace.
 	RecentFailures Failures `json:"recentFailures"`
+	// LogsURL is the setting logs-url: the template of links to logs. It is null where none is set.
+	LogsURL *string `json:"logsUrl"`
 	// Summary is whether Lubdub or the workers are at fault, in a sentence.
 	Summary Summary `json:"summary"`
 	// Findings are the evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis

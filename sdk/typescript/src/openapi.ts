@@ -2970,6 +2970,8 @@ export interface components {
             differingSettings: string[];
             /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
             findings: components["schemas"]["Finding"][];
+            /** @description The setting logs-url: the template of links to logs. It is null where none is set. */
+            logsUrl: string | null;
             /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */
             poisonTasks: components["schemas"]["PoisonTask"][];
             /** @description The attempts of the scope that workers reported as FAILED in the last hour. It is empty where the scope is not one workspace. */
@@ -3070,6 +3072,8 @@ export interface components {
             error: string;
             /** @description The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come before those about the workers and queues of the scope. */
             findings: components["schemas"]["Finding"][];
+            /** @description The setting logs-url: the template of links to logs. It is null where none is set. */
+            logsUrl: string | null;
             /** @description Message describes what happened and what to do about it. */
             message: string;
             /** @description The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is empty where the scope is not one workspace. */

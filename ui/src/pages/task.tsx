@@ -4,6 +4,7 @@ import { Acts } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
 import { Age, Bar, Id, Liveness, Moment, Read, Section, State, Title } from '../parts';
+import { Logs } from '../logs';
 import { useRoute } from '../route';
 import { ended, evidence, outlook, reported } from '../words';
 import { EventPanel } from './events';
@@ -37,7 +38,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
             <p class="lead">
               <State of={v.state} /> {v.liveness && <Liveness of={v.liveness} />} {outlook(v)}
             </p>
-            <Section title="Timeline">
+            <Section title="Timeline" side={<Logs ids={{ taskId: id, workerId: v.workerId ?? '' }} from={v.createdAt} to={v.finishedAt} />}>
               <Lanes task={v} />
               <Progress task={v} />
             </Section>

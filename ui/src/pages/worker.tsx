@@ -4,6 +4,7 @@ import { Acts } from '../acts';
 import { useData } from '../data';
 import { list, number } from '../format';
 import { Age, held, Id, Liveness, Moment, More, Num, Read, Section, State, Table, Title } from '../parts';
+import { Logs } from '../logs';
 import { href } from '../route';
 import { machineEvidence, whyUnschedulable, workerEvidence } from '../words';
 import { EventPanel } from './events';
@@ -64,7 +65,10 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
                   : `Not schedulable: ${list(whyUnschedulable(v))}.`}
               {v.flapping && ' Flapping: it repeatedly goes silent and comes back.'}
             </p>
-            <Section title="Timeline">
+            <Section
+              title="Timeline"
+              side={<Logs ids={{ workerId: id, machineId: v.machineId }} from={v.registeredAt} to={v.deregisteredAt} />}
+            >
               <Lives workers={[v]} />
             </Section>
             <Sentences of={workerEvidence(v)} />
@@ -170,7 +174,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
               {v.flapping && ' Flapping.'}
             </p>
             {workers.value && (
-              <Section title="Timeline">
+              <Section title="Timeline" side={<Logs ids={{ machineId: id }} />}>
                 <Lives workers={workers.value.workers} />
               </Section>
             )}

@@ -1728,6 +1728,8 @@ class System(TypedDict):
     # The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come
     # before those about the workers and queues of the scope.
     findings: List[Finding]
+    # The setting logs-url: the template of links to logs. It is null where none is set.
+    logsUrl: Optional[str]
     # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
     # empty where the scope is not one workspace.
     poisonTasks: List[PoisonTask]
@@ -1834,6 +1836,8 @@ class SystemUnavailable(TypedDict):
     # The evidence: failures first, then warnings, then what is well; with the same severity, those about Lubdub and Redis come
     # before those about the workers and queues of the scope.
     findings: List[Finding]
+    # The setting logs-url: the template of links to logs. It is null where none is set.
+    logsUrl: Optional[str]
     # Message describes what happened and what to do about it.
     message: str
     # The tasks of the scope that several workers ran when they were lost in the last hour, most workers first, 10 at most. It is
