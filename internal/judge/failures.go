@@ -22,31 +22,33 @@ func (v *verdict) failures(f *v1.Failures) {
 	}
 	first := f.Groups[0]
 	suspect := first.SuspectVersion
-	if suspect == nil && float64(f.LastFiveMinutes) < failuresShare*float64(f.LastFiveMinutes+f.Succeeded) {
+	// The server lists a number of failures only: if most of these are of the last five minutes, there may have been many more.
+	more := f.Truncated && 2*f.LastFiveMinutes > f.Total
+	if suspect == nil && !more && float64(f.LastFiveMinutes) < failuresShare*float64(f.LastFiveMinutes+f.Succeeded) {
 		return
 	}
 	var groups []string
-	more := 0
+	unnamed := 0
 	for i, g := range f.Groups {
 		switch {
 		case g.LastFiveMinutes == 0:
 		case i < failuresShown:
 			groups = append(groups, fmt.Sprintf("%d x %s (queue %s, type %s)", g.LastFiveMinutes, errorOf(&g), orNone(g.Queue), orNone(g.Type)))
 		default:
-			more++
+			unnamed++
 		}
 	}
-	if more > 0 {
-		groups = append(groups, "and "+count(more, "more group"))
+	if unnamed > 0 {
+		groups = append(groups, "and "+count(unnamed, "more group"))
 	}
-	says := fmt.Sprintf("Workers reported %s as failed in the last five minutes, and %s: %s.", count(f.LastFiveMinutes, "attempt"),
-		haveSucceeded(f.Succeeded), strings.Join(groups, "; "))
+	says := fmt.Sprintf("Workers reported %s%s as failed in the last five minutes, and %s: %s.", either(more, "at least ", ""),
+		count(f.LastFiveMinutes, "attempt"), haveSucceeded(f.Succeeded), strings.Join(groups, "; "))
 	remedy := "lubdub why " + first.TaskID
 	if suspect != nil {
 		says += fmt.Sprintf(" All of the first group ran on version %s, which %d of the %s for such tasks run.", suspect.Version, suspect.Workers,
 			count(suspect.Of, "worker"))
 		remedy += "; if that version is the cause: " + either(v.reader.Operates, "", "ask an operator to run ") +
-			"lubdub worker cordon --version " + shellWord(suspect.Version) + queueFlag(first.Queue) + ", and roll it back"
+			"lubdub worker cordon --version=" + shellWord(suspect.Version) + queueFlag(first.Queue) + ", and roll it back"
 	}
 	v.warn("failures", says, remedy)
 }

@@ -34,20 +34,25 @@ func TestFailures(t *testing.T) {
 			message: "Workers reported 10 attempts as failed in the last five minutes, " +
 				"and 90 tasks succeeded: 10 x USER_CODE x (queue mail, type letter).",
 			remedy: "lubdub why t1"},
+		"more than are listed": {is: v1.Failures{Total: 1000, Truncated: true, LastFiveMinutes: 1000, Succeeded: 50_000,
+			Groups: []v1.FailureGroup{failing(1000, "x")}},
+			message: "Workers reported at least 1000 attempts as failed in the last five minutes, and 50000 tasks succeeded", remedy: "lubdub why t1"},
+		"few of those that are listed": {is: v1.Failures{Total: 1000, Truncated: true, LastFiveMinutes: 500, Succeeded: 50_000,
+			Groups: []v1.FailureGroup{failing(500, "x")}}},
 		"a version": {is: v1.Failures{LastFiveMinutes: 5, Succeeded: 900, Groups: []v1.FailureGroup{suspect}},
 			reader: operator,
 			message: "900 tasks succeeded: 5 x USER_CODE boom (queue mail, type letter). " +
 				"All of the first group ran on version 2.0, which 1 of the 12 workers for such tasks run",
 			remedy: "lubdub why t1; if that version is the cause: " +
-				"lubdub worker cordon --version 2.0 --queue mail, and roll it back"},
+				"lubdub worker cordon --version=2.0 --queue mail, and roll it back"},
 		"a version, to viewers": {is: v1.Failures{LastFiveMinutes: 5, Groups: []v1.FailureGroup{suspect}},
 			reader:  viewer,
 			message: "no task succeeded",
-			remedy:  "ask an operator to run lubdub worker cordon --version 2.0 --queue mail, and roll it back"},
+			remedy:  "ask an operator to run lubdub worker cordon --version=2.0 --queue mail, and roll it back"},
 		"a version like a command": {is: v1.Failures{LastFiveMinutes: 5, Groups: []v1.FailureGroup{strange}},
 			reader:  operator,
 			message: "version it's; reboot",
-			remedy:  `--version 'it'\''s; reboot' --queue mail`},
+			remedy:  `--version='it'\''s; reboot' --queue mail`},
 		"many groups": {is: v1.Failures{LastFiveMinutes: 14, Groups: []v1.FailureGroup{
 			failing(5, ""), failing(4, "b"), failing(3, "c"), failing(1, "d"), failing(1, "e"), {Count: 9}}},
 			message: "5 x no error given (queue mail, type letter); 4 x b (queue mail, type letter); " +

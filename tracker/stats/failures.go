@@ -117,7 +117,8 @@ func (s *Service) readFailures(ctx context.Context, scope model.Scope) (*Failure
 		found.Recent += g.Recent
 	}
 	found.Groups = found.Groups[:min(len(found.Groups), MaxFailureGroups)]
-	return found, s.suspect(ctx, scope, &found.Groups[0])
+	found.Groups[0].Suspect = s.suspect(ctx, scope, &found.Groups[0])
+	return found, nil
 }
 
 // groupFailures groups failures by queue, type and error.
@@ -169,9 +170,9 @@ func mostOf(counts map[string]int) (names []string) {
 // tasksToSuspect is how many tasks must fail before a version is suspected: one that is retried proves nothing.
 const tasksToSuspect = 3
 
-// suspect sets the suspected version of a group: all its failures are of one, and so few of the workers that can run these tasks have it
-// that this is no accident.
-func (s *Service) suspect(ctx context.Context, scope model.Scope, g *FailureGroup) error {
+// suspect returns the suspected version of a group: all its failures are of one, and so few of the workers that can run these tasks have it
+// that this is no accident. It returns nil if there is none, or if the workers cannot be read: the failures are worth showing without it.
+func (s *Service) suspect(ctx context.Context, scope model.Scope, g *FailureGroup) *Suspect {
 	if len(g.Versions) != 1 || g.unknown || g.failing < tasksToSuspect {
 		return nil
 	}
@@ -180,15 +181,12 @@ func (s *Service) suspect(ctx context.Context, scope model.Scope, g *FailureGrou
 	}
 	all, err := s.workers.List(ctx, f)
 	if err != nil {
-		return err
+		return nil
 	}
 	f.Version = g.Versions[0]
 	of, err := s.workers.List(ctx, f)
-	if err != nil || of.Total == 0 {
-		return err
+	if err != nil || of.Total == 0 || math.Pow(float64(of.Total)/float64(all.Total), float64(g.failing)) >= chance {
+		return nil
 	}
-	if math.Pow(float64(of.Total)/float64(all.Total), float64(g.failing)) < chance {
-		g.Suspect = &Suspect{Version: g.Versions[0], Workers: of.Total, Among: all.Total}
-	}
-	return nil
+	return &Suspect{Version: g.Versions[0], Workers: of.Total, Among: all.Total}
 }

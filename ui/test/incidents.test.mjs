@@ -333,7 +333,7 @@ incident('one version of the workers fails', async (desk) => {
         `^Workers reported ${failures} attempts as failed in the last five minutes, and \\d+ tasks succeeded: ` +
           `${failures} x .*no template for .*All of the first group ran on version 2\\.0, which 2 of the 8 workers`,
       ),
-      remedy: /^lubdub why \w+; if that version is the cause: lubdub worker cordon --version 2\.0 --queue mail, and roll it back$/,
+      remedy: /^lubdub why \w+; if that version is the cause: lubdub worker cordon --version=2\.0 --queue mail, and roll it back$/,
     },
     Date.now(),
   );

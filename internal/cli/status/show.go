@@ -195,6 +195,9 @@ func showFailures(s *session.Session, st *deployment.State) {
 	if more := len(f.Groups) - maxFailures; more > 0 {
 		fmt.Fprintf(s.W, "  and %d more groups: lubdub status -o json\n", more)
 	}
+	if f.Truncated {
+		fmt.Fprintln(s.W, "  There were more: the server keeps the newest 1,000 of each shard.")
+	}
 }
 
 func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding, failed *resource.Page[v1.Task]) {
@@ -202,7 +205,7 @@ func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding, fa
 	for _, f := range all {
 		if f.Remedy != "" {
 			shown++
-			fmt.Fprintf(s.W, "  - %s\n", f.Remedy)
+			fmt.Fprintf(s.W, "  - %s\n", output.Clean(f.Remedy))
 		}
 	}
 	if len(st.Silent) > 0 {
