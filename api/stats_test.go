@@ -332,7 +332,7 @@ func TestContractRecentlyLost(t *testing.T) {
 			"recently-lost": "3 workers lost in the last hour while holding 7 attempts (6 requeued, 1 failed with no retries left): " +
 				"mailer-1 on host-7, queue mail. lubdub why " + s.RecentlyLost[0].WorkerID,
 			"poison-task": "so it may be killing them: " + s.RecentlyLost[0].WorkerID + " (mailer-1) on host-7",
-			"flapping":    "mailer-1 on host-7, queue mail (3 times in 24 h). In the last hour they lost 7 attempts",
+			"flapping":    "mailer-1 on host-7, queue mail (3 times in 24 h). Lost in the last hour: 7 attempts",
 		} {
 			if !strings.Contains(warned[code], want) {
 				t.Errorf("%s: %q does not contain %q", code, warned[code], want)

@@ -82,7 +82,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 		"by tester: no task is dispatched until `lubdub queue resume mail`.", "queue.paused mail, by tester",
 		"no online worker can run 1 of them")
 	d.is(d.run("why", "stuck"), exit.OK, "Queue mail has been paused since", "`lubdub queue resume mail`",
-		"No online worker can run 1 of its type")
+		"1 waiting task of its type cannot run: no online worker")
 	unreachable := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_URL=http://127.0.0.1:1", "LUBDUB_TOKEN="+adminToken(t))}
 	unreachable.is(unreachable.run("status"), exit.Unavailable, "does not answer")
 	unreachable.is(unreachable.run("doctor"), exit.Unavailable, "does not answer")

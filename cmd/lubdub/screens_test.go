@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"regexp"
@@ -17,6 +20,7 @@ import (
 	"github.com/lubdub-io/lubdub/internal/testenv"
 	"github.com/lubdub-io/lubdub/sdk/go/client"
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
+	"github.com/lubdub-io/lubdub/sdk/go/worker"
 )
 
 var update = flag.Bool("update", false, "write the screens into docs/troubleshooting.md")
@@ -67,6 +71,28 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 			s.holds("dan")
 			return id
 		}},
+		{"A worker flaps", []string{"1 worker fresh", "is flapping"}, nil, func(s *scene) (id string) {
+			for range 3 {
+				worker := s.hire("ann")
+				id = s.online("ann").WorkerID
+				s.kill(worker)
+				s.offline(id)
+			}
+			s.hire("ann")
+			return s.online("ann").WorkerID
+		}},
+		{"A version of the workers fails", []string{"4 workers fresh", "All of the first group ran on version 2.0"}, nil, func(s *scene) (id string) {
+			s.fail("zoe", "2.0")
+			for n := range 5 {
+				id = s.create(fmt.Sprintf("letter-%d", n+1), "letter")
+				s.ends(id)
+			}
+			for _, name := range []string{"ann", "bob", "cat"} {
+				s.hire(name)
+				s.online(name)
+			}
+			return id
+		}},
 		{"The brake is engaged", []string{"60 silent past the timeout", "is delaying the expiry of 60 workers and tasks"},
 			[]string{"LUBDUB_MASS_EXPIRY_BRAKE=on"}, func(s *scene) string {
 				var id string
@@ -76,6 +102,13 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 				}
 				return id
 			}},
+		{"Redis is full", []string{"rejects writes"}, nil, func(s *scene) string {
+			id := s.create("letter-1", "letter")
+			if err := s.store.Client().ConfigSet(s.t.Context(), "maxmemory", "1mb").Err(); err != nil {
+				s.t.Fatal(err)
+			}
+			return id
+		}},
 		{"Redis is frozen", []string{"is not responding"}, nil, func(s *scene) string {
 			id := s.create("letter-1", "letter")
 			if err := s.store.Freeze(); err != nil {
@@ -137,6 +170,31 @@ func (s *scene) hire(name string) *exec.Cmd {
 	return startRunner(s.t, s.runner, s.api, s.enrol, "mail", name, true)
 }
 
+// fail starts a worker whose tasks fail.
+func (s *scene) fail(name, version string) {
+	s.t.Helper()
+	c, err := client.New(s.api, client.Token(s.enrol))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w, err := worker.New(c, "mail", worker.Name(name), worker.Version(version), worker.Logger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w.Handle("letter", func(context.Context, *worker.Task) (any, error) {
+		return nil, worker.Permanent(errors.New("no template for letters"))
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	s.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
 func (s *scene) kill(worker *exec.Cmd) {
 	s.t.Helper()
 	if err := worker.Process.Kill(); err != nil {
@@ -163,6 +221,20 @@ func (s *scene) online(name string) (w v1.Worker) {
 		return len(all) == 1
 	})
 	return w
+}
+
+// offline waits until a worker has been lost.
+func (s *scene) offline(id string) {
+	s.t.Helper()
+	until(s.t, id+" is lost", func() bool {
+		return must[v1.Worker](s.t)(s.client.GetWorker(s.t.Context(), id)).Status == v1.Offline
+	})
+}
+
+// ends waits until a task has failed.
+func (s *scene) ends(id string) {
+	s.t.Helper()
+	until(s.t, id+" has failed", func() bool { return must[v1.Task](s.t)(s.client.GetTask(s.t.Context(), id)).State == v1.Failed })
 }
 
 // holds waits until a worker runs letter-1, and returns the worker's id.

@@ -45,8 +45,8 @@ func (v *verdict) failures(f *v1.Failures) {
 		count(f.LastFiveMinutes, "attempt"), haveSucceeded(f.Succeeded), strings.Join(groups, "; "))
 	remedy := "lubdub why " + first.TaskID
 	if suspect != nil {
-		says += fmt.Sprintf(" All of the first group ran on version %s, which %d of the %s for such tasks run.", suspect.Version, suspect.Workers,
-			count(suspect.Of, "worker"))
+		says += fmt.Sprintf(" All of the first group ran on version %s, which %d of the %s for such tasks %s.", suspect.Version, suspect.Workers,
+			count(suspect.Of, "worker"), either(suspect.Workers == 1, "runs", "run"))
 		remedy += "; if that version is the cause: " + either(v.reader.Operates, "", "ask an operator to run ") +
 			"lubdub worker cordon --version=" + shellWord(suspect.Version) + queueFlag(first.Queue) + ", and roll it back"
 	}

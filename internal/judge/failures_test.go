@@ -42,7 +42,7 @@ func TestFailures(t *testing.T) {
 		"a version": {is: v1.Failures{LastFiveMinutes: 5, Succeeded: 900, Groups: []v1.FailureGroup{suspect}},
 			reader: operator,
 			message: "900 tasks succeeded: 5 x USER_CODE boom (queue mail, type letter). " +
-				"All of the first group ran on version 2.0, which 1 of the 12 workers for such tasks run",
+				"All of the first group ran on version 2.0, which 1 of the 12 workers for such tasks runs",
 			remedy: "lubdub why t1; if that version is the cause: " +
 				"lubdub worker cordon --version=2.0 --queue mail, and roll it back"},
 		"a version, to viewers": {is: v1.Failures{LastFiveMinutes: 5, Groups: []v1.FailureGroup{suspect}},

@@ -242,7 +242,7 @@ func (v *verdict) shards(k *Known) {
 		v.fail("shard-time", "Heartbeats cannot be written in "+some("shard",
 			stopped)+". Timeouts are paused there, so no worker will be failed.",
 			"check the Redis findings and the rejected heartbeats; it recovers on its own")
-	case credit > 0 && k.OutageEnded < resolvedAfter:
+	case milliseconds(credit) >= stopAllowed && k.OutageEnded < resolvedAfter:
 		v.warn("shard-time", fmt.Sprintf("Heartbeats could not be stored for up to %v in the last hour; the outage ended %s ago. That time "+
 			"was not counted as silence, so no worker was failed for it.", milliseconds(credit), age(k.OutageEnded)), "find the cause: "+
 			either(v.reader.AllScopes, "lubdub event ls --type 'system.*'", "check the logs of Lubdub and Redis"))

@@ -103,8 +103,8 @@ func TestEachTroubleIsFound(t *testing.T) {
 		"late":           {func(k *Known) { k.Stats.Workers.Late = 1 }, "workers", v1.SeverityWarn, "1 late"},
 		"stuck": {func(k *Known) { k.Queues[0].Types = []v1.QueueType{{Unrunnable: 2}} }, "queue",
 			v1.SeverityFail, "Queue mail: 2 tasks have no online worker that can run them."},
-		"stood a moment": {func(k *Known) { k.System.Shards[0].StoppedMs, k.System.Shards[0].OutageCreditMs = 999, 300 }, "shard-time",
-			v1.SeverityWarn, "300ms"},
+		"stood a second": {func(k *Known) { k.System.Shards[0].OutageCreditMs = 1000 }, "shard-time",
+			v1.SeverityWarn, "Heartbeats could not be stored for up to 1s in the last hour"},
 		"long lag": {func(k *Known) { k.Stats.Series = series(6, v1.StatsStep{SweepLagMs: 300}) }, "sweep-lag", v1.SeverityWarn, "300ms"},
 		"refused": {func(k *Known) {
 			k.Stats.Series = series(1, v1.StatsStep{StatsCounts: v1.StatsCounts{Beats: 1000, Refused: map[string]int64{"overloaded": 20}}})
@@ -129,14 +129,14 @@ func TestEachTroubleIsFound(t *testing.T) {
 			two, four := flaps(lostWorker(2)), flaps(lostWorker(4))
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(1), two, lostWorker(3), two, four}
 		}, "flapping", v1.SeverityWarn, "2 workers are flapping (repeatedly lost and back): mailer-2 on host-2, queue mail (3 times in " +
-			"24 h); mailer-4 on host-4, queue mail (3 times in 24 h). In the last hour they lost 12 attempts (9 requeued, " +
+			"24 h); mailer-4 on host-4, queue mail (3 times in 24 h). Lost in the last hour: 12 attempts (9 requeued, " +
 			"3 failed with no retries left)."},
 		"a flapping machine": {func(k *Known) {
 			w := lostWorker(1)
 			w.MachineFlapping = true
 			k.System.RecentlyLost = []v1.LostWorker{lostWorker(2), w}
-		}, "flapping", v1.SeverityWarn, "1 machine is flapping (all of its workers repeatedly lost and back): host-1. In the last hour " +
-			"they lost 4 attempts"},
+		}, "flapping", v1.SeverityWarn, "1 machine is flapping (all of its workers repeatedly lost and back): host-1. Lost in the last hour: " +
+			"4 attempts"},
 		"poison": {func(k *Known) { k.System.PoisonTasks = []v1.PoisonTask{poisonTask("t1", v1.Queued)} }, "poison-task", v1.SeverityWarn,
 			"Task t1 (queue mail, type none, QUEUED) was running on 3 workers when they were lost in the last hour, so it may be killing " +
 				"them: wkr_3 (mailer-3) on host-3; wkr_2 (mailer-2) on host-2; wkr_1 (mailer-1) on host-1. How its attempts ended: 3 x LOST: " +
@@ -282,6 +282,16 @@ func TestWhatIsOverIsHistory(t *testing.T) {
 		if s.Severity != v1.SeverityOK || !strings.Contains(s.Message, part) {
 			t.Errorf("%+v does not say %q", s, part)
 		}
+	}
+}
+
+// Pauses that are less than a second in the last hour are reported, and ask for nothing.
+func TestAMomentIsNoOutage(t *testing.T) {
+	k := well()
+	k.System.Shards[0].StoppedMs, k.System.Shards[0].OutageCreditMs = 999, 999
+	s := Summarise(All(k))
+	if part := "the last outage was resolved 0 s ago (up to 999ms"; s.Severity != v1.SeverityOK || !strings.Contains(s.Message, part) {
+		t.Errorf("%+v does not say %q", s, part)
 	}
 }
 

@@ -112,11 +112,11 @@ func (v *verdict) flapping(all []v1.LostWorker) {
 	}
 	const remedy = "look there for restarts, OOM kills and network trouble: lubdub why "
 	if n := len(workers.named); n > 0 {
-		v.warn("flapping", fmt.Sprintf("%s flapping (repeatedly lost and back): %s. In the last hour they lost %s.", are(n, "worker"),
+		v.warn("flapping", fmt.Sprintf("%s flapping (repeatedly lost and back): %s. Lost in the last hour: %s.", are(n, "worker"),
 			workers.names(), outcomes(&workers.sum)), remedy+workers.newest)
 	}
 	if n := len(machines.named); n > 0 {
-		v.warn("flapping", fmt.Sprintf("%s flapping (all of its workers repeatedly lost and back): %s. In the last hour they lost %s.",
+		v.warn("flapping", fmt.Sprintf("%s flapping (all of its workers repeatedly lost and back): %s. Lost in the last hour: %s.",
 			are(n, "machine"), machines.names(), outcomes(&machines.sum)), remedy+machines.newest)
 	}
 }

@@ -202,8 +202,10 @@ func showFailures(s *session.Session, st *deployment.State) {
 
 func showWhatToDo(s *session.Session, st *deployment.State, all []v1.Finding, failed *resource.Page[v1.Task]) {
 	shown := 0
+	seen := map[string]bool{"": true} // several findings may have the same remedy
 	for _, f := range all {
-		if f.Remedy != "" {
+		if !seen[f.Remedy] {
+			seen[f.Remedy] = true
 			shown++
 			fmt.Fprintf(s.W, "  - %s\n", output.Clean(f.Remedy))
 		}

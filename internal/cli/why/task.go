@@ -208,8 +208,8 @@ func (a *Explanation) addQueue(ctx context.Context, s *session.Session, q *v1.Qu
 	for _, of := range q.Types {
 		same := of.Type == nil && t.Type == nil || of.Type != nil && t.Type != nil && *of.Type == *t.Type
 		if same && of.Unrunnable > 0 {
-			a.addf("No online worker can run %d of its type: none has their type, runtime and labels, or the matching workers are cordoned or gone.",
-				of.Unrunnable)
+			a.addf("%s of its type cannot run: no online worker has their type, runtime and labels, or the matching workers are cordoned or gone.",
+				output.Count(of.Unrunnable, "waiting task"))
 		}
 	}
 	return nil
