@@ -40,7 +40,7 @@ func (f fakeQueues) Get(_ context.Context, _ model.Scope, name string) (*queues.
 	return &queues.Queue{Name: name, Paused: true}, nil
 }
 
-func (f fakeQueues) Pause(context.Context, model.Scope, string) (bool, error) {
+func (f fakeQueues) Pause(context.Context, model.Scope, string, string) (bool, error) {
 	return true, nil
 }
 

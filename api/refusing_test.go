@@ -261,7 +261,7 @@ func (r refusingQueues) Get(context.Context, model.Scope, string) (*queues.Queue
 	return nil, r.err
 }
 
-func (r refusingQueues) Pause(context.Context, model.Scope, string) (bool, error) {
+func (r refusingQueues) Pause(context.Context, model.Scope, string, string) (bool, error) {
 	return false, r.err
 }
 

@@ -339,7 +339,7 @@ func (m *fleetModel) lost(k *queueTask) {
 
 func (m *fleetModel) Pause(rt *rapid.T) {
 	if m.paused = !m.paused; m.paused {
-		_, err := m.tr.Queues.Pause(rt.Context(), trackertest.Scope, "q")
+		_, err := m.tr.Queues.Pause(rt.Context(), trackertest.Scope, "q", "")
 		m.must(rt, err)
 	} else {
 		m.must(rt, m.tr.Queues.Resume(rt.Context(), trackertest.Scope, "q"))

@@ -235,7 +235,7 @@ func (c *story) verdicts() {
 // queues pauses and resumes queues; a task that fails there is retried.
 func (c *story) queues() {
 	c.queued("picky", "q", func(n *model.NewTask) { n.WorkerLabels = map[string]string{"gpu": "none"} })
-	c.sure("pause", func() error { _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); return err })
+	c.sure("pause", func() error { _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q", ""); return err })
 	c.queued("retried", "q", func(n *model.NewTask) {
 		n.Retry = &model.RetryPolicy{MaxAttempts: 2, InitialBackoff: time.Second, Multiplier: 1, MaxBackoff: time.Second}
 	})

@@ -15,7 +15,7 @@ type Service interface {
 	Claim(context.Context, queues.ClaimRequest) ([]*model.Envelope, error)
 	List(context.Context, model.Scope) ([]*queues.Queue, error)
 	Get(ctx context.Context, scope model.Scope, queue string) (*queues.Queue, error)
-	Pause(ctx context.Context, scope model.Scope, queue string) (created bool, err error)
+	Pause(ctx context.Context, scope model.Scope, queue, reason string) (created bool, err error)
 	Resume(ctx context.Context, scope model.Scope, queue string) error
 }
 

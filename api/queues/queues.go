@@ -55,11 +55,12 @@ func (h *Handlers) get(req *httpapi.Request) (int, any, error) {
 
 // pause answers POST /v1/queues/{queue}/pause.
 func (h *Handlers) pause(req *httpapi.Request) (int, any, error) {
-	scope, err := req.Optional(&struct{}{})
+	var body v1.PauseQueueRequest
+	scope, err := req.Optional(&body)
 	if err != nil {
 		return 0, nil, err
 	}
-	created, err := h.Queues.Pause(req.Context(), scope, req.ID)
+	created, err := h.Queues.Pause(req.Context(), scope, req.ID, body.Reason)
 	return h.answer(req, scope, created, err)
 }
 

@@ -39,8 +39,8 @@ func (h *Handlers) Routes() []*httpapi.Route {
 		},
 		{
 			Method: "POST", Pattern: "/v1/queues/{queue}/pause", Op: "pauseQueue", Handle: h.pause,
-			Tag: "queues", Body: struct{}{}, OptionalBody: true, Answers: map[int]any{200: v1.Queue{}},
-			Access: httpapi.ForControl, Needs: httpapi.MayOperate,
+			Tag: "queues", Body: v1.PauseQueueRequest{}, OptionalBody: true, Answers: map[int]any{200: v1.Queue{}},
+			Access: httpapi.ForControl, Needs: httpapi.MayOperate, Examples: map[string]string{"reason": `{"reason":"the mail server is down"}`},
 			Summary: "Pause a queue",
 			Description: "New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000 paused " +
 				"queues; one more gets 429.",

@@ -89,7 +89,7 @@ func TestOperatorTop(t *testing.T) {
 	d := newDesk(t, token.RoleOperator)
 	c := d.client()
 	w := d.worker(c, "ann")
-	must[v1.Queue](t)(c.PauseQueue(t.Context(), "other"))
+	must[v1.Queue](t)(c.PauseQueue(t.Context(), "other", v1.PauseQueueRequest{}))
 	for _, size := range [][2]int{{80, 24}, {160, 50}} {
 		top := newTerminal(d, size[0], size[1], "top", "--every", "300ms")
 		top.shows("LIVE", "default/default", "WORKER", "STATUS", "LIVENESS", "ONLINE", "ann", "host-ann", "q quit", "o offline", "1 fresh")

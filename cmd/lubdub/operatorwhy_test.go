@@ -57,7 +57,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 		"workers: ok   no problems found")
 	d.is(d.run("doctor"), exit.OK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
 		"redis-persistence", "-> run redis-cli CONFIG SET appendonly yes", "redis-round-trip", "are being swept", "settings")
-	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail"))
+	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail", v1.PauseQueueRequest{}))
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
 	until(t, "the queue is evaluated again", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })

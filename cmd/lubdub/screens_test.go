@@ -48,7 +48,7 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 		{"A queue is paused", []string{"1 worker fresh", "is paused"}, nil, func(s *scene) string {
 			s.hire("ann")
 			s.online("ann")
-			must[v1.Queue](s.t)(s.client.PauseQueue(s.t.Context(), "mail"))
+			must[v1.Queue](s.t)(s.client.PauseQueue(s.t.Context(), "mail", v1.PauseQueueRequest{Reason: "the mail server is down"}))
 			return s.create("letter-1", "letter")
 		}},
 		{"A worker was killed", []string{"1 worker fresh", "lost in the last hour while holding 1 attempt"}, nil, func(s *scene) string {

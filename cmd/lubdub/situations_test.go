@@ -85,7 +85,7 @@ func TestEveryViewReportsTheSameSituation(t *testing.T) {
 	online("mail", 7)
 	w.agree(situation{name: "idle", severity: v1.SeverityOK, metrics: map[string]float64{`lubdub_workers{status="ONLINE"}`: 7}})
 
-	must[v1.Queue](t)(c.PauseQueue(t.Context(), "mail"))
+	must[v1.Queue](t)(c.PauseQueue(t.Context(), "mail", v1.PauseQueueRequest{}))
 	create("mail", "waits", "letter")
 	w.agree(situation{name: "a queue is paused", severity: v1.SeverityWarn, code: "queue", message: "1 queue is paused: mail (1 task waiting)",
 		metrics: map[string]float64{

@@ -4,7 +4,7 @@
 -- KEYS: 1 lubdub:{shard}:pauses, 2 …:events
 -- ARGV: 1 <scope>/<queue>, 2 1 to pause, '' to resume, 3 1 to wake the claims that wait for the queue's tasks, else '', 4
 --   limit of paused queues of the workspace, or '' if another shard has checked it, 5 1 if this shard writes the event, else
---   ''
+--   '', 6 reason for the event as JSON string, '' for none
 -- Reply: {OK}, or {REFUSED} if it would exceed the limit
 -- Cost: O(log n)
 --#include lib/clock.lua
@@ -24,7 +24,8 @@ else
 end
 if changed and ARGV[5] == '1' then
   local of, name = string.match(queue, '^([^/]*/[^/]*)/(.*)$')
-  write_event(KEYS[2], changed, {scope = of, subject = name, queue = name})
+  local data = ARGV[6] ~= '' and '{"reason":' .. ARGV[6] .. '}' or nil
+  write_event(KEYS[2], changed, {scope = of, subject = name, queue = name}, data)
 end
 if ARGV[3] == '1' then wake_queue(KEYS[1], queue) end
 return {OK}

@@ -104,7 +104,7 @@ func TestLongPollWakesForEverythingThatBecomesReady(t *testing.T) {
 				c.MustSweep()
 			},
 			"resumed": func() {
-				if _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); err != nil {
+				if _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q", ""); err != nil {
 					c.Fatal(err)
 				}
 				c.MustQueue("paused", "x")
@@ -222,7 +222,7 @@ func TestPausedQueuesAssignNoTasks(t *testing.T) {
 		c.Hire("w1")
 		c.MustQueue("t1", "x")
 		for range 2 {
-			if _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q"); err != nil {
+			if _, err := c.Queues.Pause(c.Ctx, trackertest.Scope, "q", ""); err != nil {
 				c.Fatal(err)
 			}
 		}

@@ -16,14 +16,17 @@ const MaxPausedQueues = 1000
 const limitShard = 0
 
 // Pause stops claims from a queue: its tasks keep waiting, new tasks are accepted, and workers keep what they hold. It reports
-// whether that created the queue, which was not known before.
-func (s *Service) Pause(ctx context.Context, scope model.Scope, queue string) (created bool, err error) {
+// whether that created the queue, which was not known before. The reason goes into the event; it may be empty.
+func (s *Service) Pause(ctx context.Context, scope model.Scope, queue, reason string) (created bool, err error) {
+	if err := model.CheckText("reason", reason, model.MaxReasonBytes); err != nil {
+		return false, err
+	}
 	ctx = s.store.Within(ctx, 0)
 	_, err = s.Get(ctx, scope, queue)
 	if created = model.CodeOf(err) == QueueNotFound; err != nil && !created {
 		return false, err
 	}
-	re, err := s.store.Do(ctx, "pause", s.pauseCall(limitShard, scope, queue, pauseArgs{pause: true, checkLimit: true}))
+	re, err := s.store.Do(ctx, "pause", s.pauseCall(limitShard, scope, queue, pauseArgs{pause: true, checkLimit: true, reason: reason}))
 	if err != nil {
 		return false, err
 	}
@@ -32,7 +35,7 @@ func (s *Service) Pause(ctx context.Context, scope model.Scope, queue string) (c
 			Message: fmt.Sprintf("%d queues are paused in this workspace, which is the most; "+
 				"resume those that need not be, such as names that were never used", MaxPausedQueues)}
 	}
-	return created, s.pauseOthers(ctx, "pause", scope, queue, pauseArgs{pause: true})
+	return created, s.pauseOthers(ctx, "pause", scope, queue, pauseArgs{pause: true, reason: reason})
 }
 
 // Resume allows claims again and wakes those that wait.

@@ -126,7 +126,7 @@ func TestPausedQueuesAreBounded(t *testing.T) {
 	t.Parallel()
 	trackertest.Contract(t, func(h *trackertest.Harness) {
 		pause := func(s model.Scope, i int) error {
-			_, err := h.Queues.Pause(h.Ctx, s, fmt.Sprintf("invented-%d", i))
+			_, err := h.Queues.Pause(h.Ctx, s, fmt.Sprintf("invented-%d", i), "")
 			return err
 		}
 		for i := range queues.MaxPausedQueues {
@@ -183,7 +183,7 @@ func TestOneQueue(t *testing.T) {
 				c.Hire("w1")
 			}
 			for range 2 {
-				if created, err := c.Queues.Pause(c.Ctx, trackertest.Scope, name); err != nil || created != want {
+				if created, err := c.Queues.Pause(c.Ctx, trackertest.Scope, name, ""); err != nil || created != want {
 					c.Fatalf("%s: created %v, want %v; %v", name, created, want, err)
 				}
 				want = false

@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -136,6 +137,7 @@ type pauseArgs struct {
 	pause      bool // else it is resumed
 	wake       bool // wakes the claims that wait for its tasks
 	checkLimit bool // checks the limit of paused queues of the workspace; else another shard has done that
+	reason     string
 }
 
 func (s *Service) pauseCall(shard int, scope model.Scope, queue string, a pauseArgs) *store.Call {
@@ -143,10 +145,15 @@ func (s *Service) pauseCall(shard int, scope model.Scope, queue string, a pauseA
 	if a.checkLimit {
 		limit = MaxPausedQueues
 	}
+	reason := ""
+	if a.reason != "" {
+		text, _ := json.Marshal(a.reason) // cannot fail for a string
+		reason = string(text)
+	}
 	k := s.store.Keys[shard]
 	writesEvent := shard == s.store.ShardOf(scope, queue) // the shard in which the events of the queue are looked up
 	return store.NewCall(shard, s.scripts.pause, []string{k.Pauses, k.Events},
-		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit, flag(writesEvent))
+		scope.String()+"/"+queue, flag(a.pause), flag(a.wake), limit, flag(writesEvent), reason)
 }
 
 // readPause reports whether the pause was refused because it would exceed the limit.

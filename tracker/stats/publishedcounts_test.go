@@ -51,7 +51,7 @@ func TestOneReplicaPublishesTheCounts(t *testing.T) {
 		want(3, 0)
 		h.Advance(10 * time.Second)
 		h.MustCreate(func(n *model.NewTask) { n.Queue = "q" })
-		if _, err := h.Queues.Pause(h.Ctx, trackertest.Scope, "q"); err != nil {
+		if _, err := h.Queues.Pause(h.Ctx, trackertest.Scope, "q", ""); err != nil {
 			h.Fatal(err)
 		}
 		paused = 1

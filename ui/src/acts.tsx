@@ -229,8 +229,9 @@ export const acts = {
     label: 'Pause queue',
     past: 'Paused',
     op: 'pauseQueue',
+    reason: true,
     effect: 'No task is dispatched from it; running tasks continue.',
-    one: (id) => post(`v1/queues/${enc(id)}/pause`),
+    one: (id, o) => post(`v1/queues/${enc(id)}/pause`, because(o)),
   },
   resumeQueue: {
     noun: 'queue',

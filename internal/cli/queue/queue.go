@@ -30,8 +30,9 @@ type Get struct {
 func (c *Get) Run(env *session.Env) error { return resource.Queues.Get(env, &c.Flags, c.Queues) }
 
 type Pause struct {
-	Queues        []string `arg:"" predictor:"queue" name:"queue" help:"Queues."`
-	session.Flags `embed:""`
+	Queues              []string `arg:"" predictor:"queue" name:"queue" help:"Queues."`
+	session.ReasonFlags `embed:""`
+	session.Flags       `embed:""`
 }
 
 func (c *Pause) Run(env *session.Env) error {
@@ -40,7 +41,7 @@ func (c *Pause) Run(env *session.Env) error {
 		return err
 	}
 	return resource.OnEach(s, resource.Queues, c.Queues, func(ctx context.Context, id string) (json.RawMessage, *v1.Queue, error) {
-		raw, q, err := session.Post[v1.Queue](ctx, s, resource.Queues.PathOf(id)+"/pause", nil)
+		raw, q, err := session.Post[v1.Queue](ctx, s, resource.Queues.PathOf(id)+"/pause", v1.PauseQueueRequest{Reason: c.Reason})
 		if err == nil && q.Created {
 			noteNewQueue(ctx, s, q.Queue)
 		}

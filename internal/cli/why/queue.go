@@ -27,6 +27,10 @@ func (a *Explanation) addPaused(ctx context.Context, s *session.Session, q *v1.Q
 		if all[0].By != "" {
 			paused += " by " + all[0].By
 		}
+		var why struct{ Reason *string }
+		if json.Unmarshal(all[0].Data, &why) == nil {
+			paused += because(why.Reason, nil)
+		}
 	}
 	a.addf("Queue %s %s: no task is dispatched until `lubdub queue resume %s`.", q.Queue, paused, q.Queue)
 	return nil

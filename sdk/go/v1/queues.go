@@ -20,6 +20,12 @@ type ClaimResponse struct {
 	Tasks []TaskEnvelope `json:"tasks"`
 }
 
+// PauseQueueRequest is the body of POST /v1/queues/{queue}/pause.
+type PauseQueueRequest struct {
+	// Reason is recorded in the event queue.paused. A queue that is already paused keeps its reason.
+	Reason string `json:"reason,omitempty"`
+}
+
 // QueueList is the answer of GET /v1/queues.
 type QueueList struct {
 	// Queues are those that have tasks or workers, or are paused; sorted by name.
