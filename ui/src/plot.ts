@@ -113,7 +113,16 @@ export function draw({ box, tooltip, lines, seconds, chosen }: Plot, data: uPlot
           points: { show: l.values.length < 3, size: 4 },
         })),
       ],
-      hooks: { setCursor: [move], setSize: [move] },
+      hooks: {
+        setCursor: [move],
+        setSize: [move],
+        destroy: [
+          () => {
+            watch.disconnect();
+            unfollow();
+          },
+        ],
+      },
     },
     data,
     box,
@@ -121,9 +130,5 @@ export function draw({ box, tooltip, lines, seconds, chosen }: Plot, data: uPlot
   const watch = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height }));
   watch.observe(box);
   const unfollow = chosen.follow(() => plot.setCursor({ left: 0, top: 0 })); // move knows where
-  (plot.hooks.destroy ??= []).push(() => {
-    watch.disconnect();
-    unfollow();
-  });
   return plot;
 }
