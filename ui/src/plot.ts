@@ -60,7 +60,7 @@ function axes(colour: (name: string) => string): uPlot.Axis[] {
     {
       ...axis,
       grid: { show: false },
-      space: 60,
+      space: 44,
       size: 22,
       values: (_u, at) => at.map((t) => new Date(t * 1000).toISOString().slice(11, 16)),
     },

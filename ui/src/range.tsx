@@ -19,7 +19,7 @@ export function useRange(): Range {
 
 export function RangeChoice({ range }: { range: Range }): JSX.Element {
   return (
-    <div class="acts bar ranges" role="group" aria-label="Time range of the charts">
+    <div class="acts bar" role="group" aria-label="Time range of the charts">
       <span class="dim">Last</span>
       {ranges.map((r) => (
         <button key={r.key} type="button" aria-pressed={r === range} onClick={() => change({ range: r === anHour ? undefined : r.key })}>
