@@ -1,97 +1,98 @@
-import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
+import type { JSX, RefObject } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import type uPlot from 'uplot';
+import { clockTime, number } from './format';
+import { draw, type Chosen, type Line } from './plot';
+import type { Range } from './range';
 import { use } from './signal';
 import { theme } from './theme';
 
-const least = 600; // seconds that a chart shows at least
-
-// spanOf returns the time range of a chart. uPlot's own range of a single step is a day.
-function spanOf(times: ArrayLike<number>): [number, number] {
-  const last = times[times.length - 1] ?? Date.now() / 1000;
-  return [Math.min(times[0] ?? last, last - least), last];
+interface Values {
+  times: number[];
+  lines: Line[];
+  unit: string;
+  chosen: Chosen; // shared by the charts of a page
 }
 
-export interface Line {
-  name: string;
-  colour: string;
-  values: (number | null)[];
-}
-
-// Chart draws lines over the same times. Its label describes it in words, and its title has the newest values.
-export function Chart({ times, lines, label, unit }: { times: number[]; lines: Line[]; label: string; unit: string }): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
+// Chart draws lines over the same times. Its label describes it in words, and its title has the newest values. The mouse or the arrow keys
+// choose a time, whose values a tooltip shows.
+export function Chart(p: Values & { label: string; range: Range }): JSX.Element {
+  const { times, lines, label, unit, range, chosen } = p;
+  const box = useRef<HTMLDivElement>(null),
+    tooltip = useRef<HTMLParagraphElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const [focused, setFocused] = useState(false);
+  const id = useId();
   const look = use(theme);
   const names = lines.map((l) => l.name).join() + (times.length < 3);
+  const data = [times, ...lines.map((l) => l.values)] as uPlot.AlignedData;
   useEffect(() => {
-    const el = box.current;
-    if (!el) return;
-    const css = getComputedStyle(document.documentElement);
-    const colour = (name: string): string => css.getPropertyValue(name).trim();
-    const font = '11px system-ui, sans-serif';
-    const axis = { stroke: colour('--dim'), font, ticks: { show: false }, grid: { stroke: colour('--line'), width: 1 } };
-    const height = 120;
-    const p = new uPlot(
-      {
-        width: el.clientWidth || 300,
-        height,
-        legend: { show: false },
-        cursor: { show: false },
-        padding: [8, 16, 0, 0],
-        scales: { x: { range: (u) => spanOf(u.data[0]) }, y: { range: (_u, _min, max) => [0, Math.max(max || 0, 1) * 1.1] } },
-        axes: [
-          {
-            ...axis,
-            grid: { show: false },
-            space: 60,
-            size: 22,
-            values: (_u, at) => at.map((t) => new Date(t * 1000).toISOString().slice(11, 16)),
-          },
-          {
-            ...axis,
-            size: 46,
-            space: 30,
-            values: (_u, at) => at.map((v) => (v >= 1000 ? `${v / 1000}k` : String(Math.round(v * 100) / 100))),
-          },
-        ],
-        series: [
-          {},
-          ...lines.map((l) => ({
-            label: l.name,
-            stroke: colour(l.colour),
-            width: 1.5,
-            fill: colour(l.colour) + '1c',
-            points: { show: l.values.length < 3, size: 4 },
-          })),
-        ],
-      },
-      [times, ...lines.map((l) => l.values)] as uPlot.AlignedData,
-      el,
-    );
-    plot.current = p;
-    const watch = new ResizeObserver(() => p.setSize({ width: el.clientWidth, height }));
-    watch.observe(el);
+    const drawn = draw({ box: box.current!, tooltip: tooltip.current!, lines, seconds: range.seconds, chosen }, data);
+    plot.current = drawn;
     return () => {
-      watch.disconnect();
-      p.destroy();
       plot.current = null;
+      drawn.destroy();
     };
-  }, [look, names]);
-  useEffect(() => {
-    plot.current?.setData([times, ...lines.map((l) => l.values)] as uPlot.AlignedData);
-  });
-  const summary = lines
-    .map((l) => {
-      const known = l.values.filter((v): v is number => v !== null);
-      const last = known[known.length - 1] ?? 0,
-        most = known.length ? Math.max(...known) : 0;
-      return `${l.name}: now ${Math.round(last * 100) / 100} ${unit}, at most ${Math.round(most * 100) / 100} in the last hour`;
+  }, [look, names, range, chosen]);
+  useEffect(() => plot.current?.setData(data));
+  const press = (e: KeyboardEvent): void => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const at = times.indexOf(chosen.value ?? NaN),
+      last = times.length - 1,
+      from = at < 0 ? last + 1 : at; // the first arrow key chooses the newest time
+    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[e.key];
+    if (to !== undefined) chosen.set(times[Math.max(0, Math.min(last, to))] ?? null);
+    else if (e.key === 'Escape') chosen.set(null);
+    else return;
+    e.preventDefault();
+  };
+  const leave = (e: FocusEvent): void => {
+    setFocused(false);
+    if (!(e.relatedTarget as Element | null)?.closest('.chart')) chosen.set(null); // the next chart shows the same time
+  };
+  return (
+    <div
+      class="chart"
+      role="group"
+      tabIndex={0}
+      aria-label={`${label}: arrow keys choose a time`}
+      aria-describedby={id}
+      onKeyDown={press}
+      onFocus={() => setFocused(true)}
+      onBlur={leave}
+    >
+      <div ref={box} role="img" aria-label={`${label}. ${summary(lines, unit, range)}`} />
+      <Tooltip {...p} id={id} box={tooltip} spoken={focused} />
+    </div>
+  );
+}
+
+const amount = (v: number | null | undefined, unit: string): string => (v === null || v === undefined ? 'none' : `${number(v)} ${unit}`);
+
+function summary(lines: Line[], unit: string, range: Range): string {
+  return lines
+    .map(({ name, values }) => {
+      const most = Math.max(0, ...values.map((v) => v ?? 0));
+      return `${name}: now ${amount(values[values.length - 1], unit)}, at most ${number(most)} in the last ${range.words}`;
     })
     .join('; ');
+}
+
+// Tooltip shows the values at the chosen time. Of several charts, the one that has the focus is spoken.
+function Tooltip(p: Values & { id: string; box: RefObject<HTMLParagraphElement | null>; spoken: boolean }): JSX.Element {
+  const { times, lines, unit, chosen } = p;
+  const time = use(chosen);
+  const at = time === null ? -1 : times.indexOf(time);
   return (
-    <div class="chart" role="img" aria-label={`${label}. ${summary}`}>
-      <div ref={box} />
-    </div>
+    <p class="tooltip" id={p.id} ref={p.box} aria-live={p.spoken ? 'polite' : 'off'} aria-atomic="true">
+      {time !== null && at >= 0 && (
+        <>
+          <b>{clockTime(time * 1000)} UTC</b>
+          {lines.map((l) => (
+            <span key={l.name}>{` ${l.name}: ${amount(l.values[at], unit)}`}</span>
+          ))}
+        </>
+      )}
+    </p>
   );
 }

@@ -9,11 +9,11 @@ const open = 9; // the newest steps, which may still change
 const anHour = 3_600_000,
   every = 10_000; // ms; a step is as long
 
-// useHour reads the last hour: once in full, a hundred kilobytes, then only what is new.
-export function useHour(): Data<Step[]> {
+// useHour reads the last hour: once in full, a hundred kilobytes, then only what is new. It returns the newest seconds of it.
+export function useHour(seconds: number): Data<Step[]> {
   const known = useRef<Step[]>([]);
   const begin = (s: Step | undefined): number => Date.parse(s?.at ?? '');
-  return useData(
+  const hour = useData(
     'hour',
     async (signal) => {
       const old = known.current,
@@ -27,4 +27,6 @@ export function useHour(): Data<Step[]> {
     },
     every,
   );
+  const last = begin(hour.value?.[hour.value.length - 1]);
+  return { ...hour, value: hour.value?.filter((s) => begin(s) > last - seconds * 1000) };
 }

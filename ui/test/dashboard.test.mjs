@@ -112,7 +112,9 @@ describe('while all is well', { concurrency: 2 }, () => {
         }).observe(document, { childList: true, subtree: true });
       },
     });
-    await page.waitForFunction(() => /beats: now .*at most [1-9]/.test(document.querySelector('.chart')?.getAttribute('aria-label') ?? ''));
+    await page.waitForFunction(() =>
+      /beats: now .*at most [1-9]/.test(document.querySelector('.chart [role=img]')?.getAttribute('aria-label') ?? ''),
+    );
     const read = await page.evaluate(() =>
       performance
         .getEntriesByType('resource')

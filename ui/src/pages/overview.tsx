@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { get, type Queue, type Stats, type System, type Verdicts, type Worker } from '../api';
 import { Chart } from '../charts';
 import { useData, type Data } from '../data';
@@ -6,7 +7,10 @@ import { count, list, number, span } from '../format';
 import { HealthBanner, stale, useHealth } from '../health';
 import { useHour } from '../hour';
 import { Age, Failed, held, Id, Liveness, Num, Read, Section, State, Table, Title, type kinds } from '../parts';
+import type { Chosen } from '../plot';
+import { RangeChoice, useRange } from '../range';
 import { href } from '../route';
+import { Signal } from '../signal';
 import { FailuresReported } from './failures';
 import { because } from '../words';
 
@@ -184,19 +188,22 @@ function Backlog(): JSX.Element {
 
 // Charts reads the hour, the largest of all responses. It is rendered once the health is shown.
 function Charts({ rates: r }: { rates: Stats['rates'] }): JSX.Element {
-  const hour = useHour();
+  const range = useRange(),
+    hour = useHour(range.seconds);
+  const chosen: Chosen = useMemo(() => new Signal<number | null>(null), []);
   const steps = hour.value ?? [],
     per = 10; // seconds of a step
-  const times = steps.map((s) => Date.parse(s.at ?? '') / 1000);
+  const shared = { times: steps.map((s) => Date.parse(s.at ?? '') / 1000), range, chosen };
   return (
     <>
       {hour.error && <Failed error={hour.error} what="the last hour" at={hour.at} retry={hour.refresh} />}
+      <RangeChoice range={range} />
       <div class={hour.error ? 'charts old' : 'charts'}>
         <Section title="Beats" side={<b>{number(r.beatsPerSecond)} / s</b>}>
           <Chart
             label="Accepted beats a second"
             unit="a second"
-            times={times}
+            {...shared}
             lines={[{ name: 'beats', colour: '--c-beats', values: steps.map((s) => s.beats / per) }]}
           />
         </Section>
@@ -204,7 +211,7 @@ function Charts({ rates: r }: { rates: Stats['rates'] }): JSX.Element {
           <Chart
             label="How long 99 of 100 beats take at most"
             unit="ms"
-            times={times}
+            {...shared}
             lines={[{ name: 'p99', colour: '--c-p99', values: steps.map((s) => s.beatP99Ms) }]}
           />
         </Section>
@@ -212,7 +219,7 @@ function Charts({ rates: r }: { rates: Stats['rates'] }): JSX.Element {
           <Chart
             label="Refused beats a second"
             unit="a second"
-            times={times}
+            {...shared}
             lines={[{ name: 'refusals', colour: '--c-refused', values: steps.map((s) => sum(s.refused) / per) }]}
           />
         </Section>
