@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api';
 import { forbidden } from './acts';
+import { copy } from './copy';
 import { fieldOf, parse, toBody, type Body, type Errors, type FormField, type Values } from './formsbody';
 import { go, href } from './route';
 import { scopeNow, session } from './session';
@@ -312,25 +313,18 @@ export function Secret({ label, value, focus }: { label: string; value: string; 
   useEffect(() => {
     if (focus) box.current?.focus();
   }, []);
-  const [said, say] = useState('');
-  const copy = async (): Promise<void> => {
+  const take = (): void => {
     box.current?.select();
-    try {
-      await navigator.clipboard.writeText(value);
-      say('Copied.');
-    } catch {
-      say('The browser does not allow this. The text is selected: copy it with the keyboard.'); // as on a page without TLS
-    }
+    void copy(value, `the ${label.toLowerCase()}`, 'It is selected: copy it with the keyboard.');
   };
   return (
     <div class="secret field">
       <label for="secret">{label}</label>
       <div class="acts">
         <input id="secret" ref={box} readOnly value={value} spellcheck={false} autoComplete="off" />
-        <button type="button" class="primary" onClick={() => void copy()}>
+        <button type="button" class="primary" onClick={take}>
           Copy
         </button>
-        <span role="status">{said}</span>
       </div>
       <p>
         <strong>It will not be shown again.</strong> Copy it before you leave this page.

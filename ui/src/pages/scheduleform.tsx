@@ -91,8 +91,8 @@ export function EditSchedule({ id }: { id: string }): JSX.Element {
   };
   return (
     <>
-      <Title name={`Edit ${id}`}>
-        Edit schedule <span class="id">{id}</span>
+      <Title name={`Edit ${id}`} id={id}>
+        Edit schedule
       </Title>
       <Read data={data} what="the schedule">
         {(v) => (

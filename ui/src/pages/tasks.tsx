@@ -30,7 +30,7 @@ export const taskColumns = [
   { name: 'Worker', cell: (t: Task) => <Id kind="worker" id={t.workerId} /> },
   { name: 'Last beat', cell: (t: Task) => <Age at={t.lastHeartbeatAt} /> },
   { name: 'Created', cell: (t: Task) => <Age at={t.createdAt} /> },
-  { name: 'Reason', cell: (t: Task) => t.reason ?? <span class="dim">–</span> },
+  { name: 'Reason', why: true, cell: (t: Task) => t.reason ?? <span class="dim">–</span> },
 ];
 
 export function Tasks(): JSX.Element {

@@ -24,6 +24,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
     <>
       <Title
         name={id}
+        id={id}
         side={
           w && (
             <Acts
@@ -50,7 +51,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
           )
         }
       >
-        Worker <span class="id">{id}</span>
+        Worker
       </Title>
       <Read data={worker} what="the worker">
         {(v) => (
@@ -130,6 +131,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
     <>
       <Title
         name={id}
+        id={id}
         side={
           m && (
             <Acts
@@ -145,7 +147,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
           )
         }
       >
-        Machine <span class="id">{id}</span>
+        Machine
       </Title>
       <Read data={machine} what="the machine">
         {(v) => (
