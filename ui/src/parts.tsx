@@ -234,7 +234,7 @@ export function Table<T>({
               )}
               {columns.map((c) => (
                 <td key={c.name} class={c.num ? 'num' : c.why ? 'why-column' : ''}>
-                  {c.cell(r)}
+                  {c.why ? <div>{c.cell(r)}</div> : c.cell(r)}
                 </td>
               ))}
             </tr>

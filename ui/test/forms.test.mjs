@@ -213,7 +213,7 @@ test('a webhook is created, its secret is shown once, its test delivery is answe
   await page.getByText('It will not be shown again.').waitFor();
   assert.deepEqual(await axeViolations(page), []);
   await press(page, 'Copy');
-  await page.getByText('Copied.').waitFor();
+  await page.locator('.toast', { hasText: 'Copied the secret.' }).waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
 
   await press(page, 'Send a test', 'Enter', 'Shift+Tab');
