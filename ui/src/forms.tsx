@@ -63,14 +63,16 @@ export function Form({ name, fields, initial, verb, danger, back, cli, save, aft
     const { [path]: _, ...others } = errors;
     const f = fields.find((f) => f.path === path)!;
     try {
-      if (text.trim()) parse(f, text);
+      if (text.trim()) parse(f, text, draft.base[path]);
       setErrors(others);
     } catch (e) {
       setErrors({ ...others, [path]: (e as Error).message });
     }
   };
   const forget = (): void => void drafts.delete(at);
-  const { body, errors: wrong } = toBody(fields, draft.values);
+  const latest = useRef(draft); // what is typed while a request is under way
+  latest.current = draft;
+  const { body, errors: wrong } = toBody(fields, draft.values, draft.base);
   const submit = async (): Promise<void> => {
     const found = { ...wrong };
     for (const f of fields) {
@@ -90,7 +92,7 @@ export function Form({ name, fields, initial, verb, danger, back, cli, save, aft
       let text = e instanceof Error ? e.message : String(e);
       if (e instanceof ApiError && e.code === 'idempotency_mismatch') {
         text = 'An earlier submit, whose answer was lost, has created it with other fields. Submit again to create another one.';
-        keep({ ...draft, key: newKey() });
+        keep({ ...latest.current, key: newKey() });
       }
       if (f) setErrors({ [f.path]: text });
       setFailed({ text: f ? 'The server refused this.' : text });

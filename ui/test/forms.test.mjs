@@ -355,16 +355,65 @@ test('forms fit the window, in both themes', async () => {
     }
 });
 
-test('a schedule with a number that a browser would change is not edited in it', async () => {
-  const res = await fetch(`${stage.base}/v1/schedules?${at}`, {
-    method: 'POST',
-    headers: { Authorization: 'Bearer ' + stage.admin, 'Content-Type': 'application/json' },
-    body: '{"scheduleId":"exact","cron":"0 0 3 * * *","task":{"queue":"mail","type":"x","payload":{"id":9007199254740993}}}',
+test('an edit sends back what was not touched as it was: numbers that a browser would change, and spaces in labels', async () => {
+  const payload = '{"id":9007199254740993,"cost":[-0.1234567890123456789,1e400],"note":"say \\"12345678901234567890\\""}';
+  const labels = { team: ' core ', note: 'a = b ', old: 'x' };
+  const task = `{"queue":"mail","type":"x","payload":${payload},"labels":${JSON.stringify(labels)}}`;
+  const exact = async (method, path, body) => {
+    const headers = { Authorization: 'Bearer ' + stage.admin, 'Content-Type': 'application/json' };
+    const res = await fetch(`${stage.base}/v1/${path}?${at}`, { method, headers, body });
+    assert.ok(res.ok, `${res.status}`);
+    return res.text();
+  };
+  await exact('POST', 'schedules', `{"scheduleId":"exact","cron":"0 0 3 * * *","task":${task}}`);
+  const page = await as('operator');
+  const edit = async (fields) => {
+    await show(page, 'schedule-form/exact');
+    await page.waitForSelector('#f-cron');
+    await fill(page, fields);
+  };
+  await edit({ Type: 'y', Labels: 'team= core \nnote=a = b \n new = z ' });
+  assert.ok((await page.textContent('.cli code')).includes('9007199254740993'));
+  await press(page, 'Save');
+  await headed(page, 'Schedule exact');
+  assert.ok((await exact('GET', 'schedules/exact')).includes(`"payload":${payload}`), await exact('GET', 'schedules/exact'));
+  const { task: stored } = await read('schedules/exact');
+  assert.deepEqual([stored.type, stored.labels], ['y', { team: ' core ', note: 'a = b ', new: 'z' }]);
+
+  await edit({ 'Payload, JSON': '{"id": 9007199254740993}' });
+  const r = await refused(page, 'Save');
+  assert.equal(r.field, 'f-task-payload');
+  assert.match(r.error, /9007199254740993, which has too many digits/);
+  await fine(page);
+});
+
+test('what is typed while a request is under way stays after a mismatch of its Idempotency-Key', async () => {
+  const page = await as('submitter');
+  page.tolerated.push(409);
+  await show(page, 'task-form');
+  await fill(page, { Queue: 'mismatch', 'Payload, JSON': '1' });
+  await lose(page, '**/v1/tasks?*');
+  await refused(page, 'Create task');
+  await page.unroute('**/v1/tasks?*');
+  await fill(page, { 'Payload, JSON': '2' });
+  let answer;
+  await page.route('**/v1/tasks?*', async (route) => {
+    const response = await route.fetch();
+    await new Promise((r) => (answer = r));
+    await route.fulfill({ response });
   });
-  assert.equal(res.status, 201);
-  const page = await visit(browser, stage, stage.admin, { scope });
-  await show(page, 'schedule-form/exact');
-  await page.getByText(/Change it with the lubdub command instead: .*9007199254740993/).waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0);
-  await page.context().close();
+  await press(page, 'Create task');
+  await until('the server has answered', () => answer);
+  await fill(page, { Type: 'typed meanwhile' });
+  answer();
+  await page.waitForFunction(() => document.activeElement?.matches('.form .failed'));
+  assert.match(await page.textContent('.form .failed'), /An earlier submit, whose answer was lost, has created it with other fields/);
+  assert.deepEqual([await page.inputValue('#f-payload'), await page.inputValue('#f-type')], ['2', 'typed meanwhile']);
+  await page.unroute('**/v1/tasks?*');
+  await fill(page, { Type: 'meanwhile' });
+  await press(page, 'Create task');
+  await page.waitForFunction(() => /^Task task_/.test(document.activeElement.textContent));
+  const { tasks } = await stage.call('GET', `tasks?${at}&queue=mismatch`);
+  assert.deepEqual(tasks.map((t) => t.type ?? 'none').sort(), ['meanwhile', 'none']);
+  await fine(page);
 });
