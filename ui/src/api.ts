@@ -1,5 +1,5 @@
 import type { components } from './api.gen';
-import { parseJson } from './formsbody';
+import { parseExact, stringify } from './exactjson';
 import { Signal } from './signal';
 import { rejected, scope, session, signOut, stored } from './session';
 
@@ -90,7 +90,7 @@ export async function call<T>(
     quiet?: boolean; // its failure does not mark the server as unreachable
     token?: string; // instead of the session's
     key?: string; // the Idempotency-Key
-    exact?: boolean; // what a browser would change is refused, since the answer is edited and sent back
+    exact?: boolean; // numbers that a browser would change are kept, since the answer is edited and sent back
   } = {},
 ): Promise<T> {
   const sent = Date.now(),
@@ -108,7 +108,7 @@ export async function call<T>(
         { ...(o.body === undefined ? {} : { 'Content-Type': 'application/json' }), ...(o.key ? { 'Idempotency-Key': o.key } : {}) },
         o.token,
       ),
-      body: o.body === undefined ? undefined : JSON.stringify(o.body),
+      body: o.body === undefined ? undefined : stringify(o.body),
     });
     text = await res.text();
   } catch (e) {
@@ -119,15 +119,8 @@ export async function call<T>(
   }
   updateClock(res.headers.get('Date'), sent, Date.now());
   let body: unknown = null;
-  if (o.exact && res.ok) {
-    try {
-      return parseJson(text) as T;
-    } catch (e) {
-      throw new ApiError(0, 'inexact', `Change it with the lubdub command instead: ${(e as Error).message}`);
-    }
-  }
   try {
-    body = text ? JSON.parse(text) : null;
+    body = text ? (o.exact ? parseExact : JSON.parse)(text) : null;
   } catch {
     /* a proxy's page */
   }

@@ -1,5 +1,6 @@
 // The command lines that do the same as the dashboard; all are in this file.
 import { escape } from './escape';
+import { stringify } from './exactjson';
 import { context, scopeNow } from './session';
 
 const safe = /^[A-Za-z0-9_.,:=@%+/-]+$/;
@@ -56,7 +57,7 @@ export function onIds(noun: string, verb: string, ids: string[], o: Options = {}
 
 // withBody is a command that reads the request's body.
 export const withBody = (noun: string, verb: string, ids: string[], body: unknown, more: string[] = []): string =>
-  `printf %s ${quote(JSON.stringify(body))} | ` + line(['lubdub', noun, verb, ...ids, '--file=-', ...more, ...where()]);
+  `printf %s ${quote(stringify(body))} | ` + line(['lubdub', noun, verb, ...ids, '--file=-', ...more, ...where()]);
 
 export function onAll(noun: string, verb: string, selector: Selector, o: Options = {}): string {
   const given = Object.entries(selector).filter((e): e is [string, string] => !!e[1]);

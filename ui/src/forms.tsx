@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api';
 import { forbidden } from './acts';
+import { copy } from './copy';
 import { fieldOf, parse, toBody, type Body, type Errors, type FormField, type Values } from './formsbody';
 import { go, href } from './route';
 import { scopeNow, session } from './session';
@@ -62,14 +63,16 @@ export function Form({ name, fields, initial, verb, danger, back, cli, save, aft
     const { [path]: _, ...others } = errors;
     const f = fields.find((f) => f.path === path)!;
     try {
-      if (text.trim()) parse(f, text);
+      if (text.trim()) parse(f, text, draft.base[path]);
       setErrors(others);
     } catch (e) {
       setErrors({ ...others, [path]: (e as Error).message });
     }
   };
   const forget = (): void => void drafts.delete(at);
-  const { body, errors: wrong } = toBody(fields, draft.values);
+  const latest = useRef(draft); // what is typed while a request is under way
+  latest.current = draft;
+  const { body, errors: wrong } = toBody(fields, draft.values, draft.base);
   const submit = async (): Promise<void> => {
     const found = { ...wrong };
     for (const f of fields) {
@@ -89,7 +92,7 @@ export function Form({ name, fields, initial, verb, danger, back, cli, save, aft
       let text = e instanceof Error ? e.message : String(e);
       if (e instanceof ApiError && e.code === 'idempotency_mismatch') {
         text = 'An earlier submit, whose answer was lost, has created it with other fields. Submit again to create another one.';
-        keep({ ...draft, key: newKey() });
+        keep({ ...latest.current, key: newKey() });
       }
       if (f) setErrors({ [f.path]: text });
       setFailed({ text: f ? 'The server refused this.' : text });
@@ -312,25 +315,18 @@ export function Secret({ label, value, focus }: { label: string; value: string; 
   useEffect(() => {
     if (focus) box.current?.focus();
   }, []);
-  const [said, say] = useState('');
-  const copy = async (): Promise<void> => {
+  const take = (): void => {
     box.current?.select();
-    try {
-      await navigator.clipboard.writeText(value);
-      say('Copied.');
-    } catch {
-      say('The browser does not allow this. The text is selected: copy it with the keyboard.'); // as on a page without TLS
-    }
+    void copy(value, `the ${label.toLowerCase()}`, 'It is selected: copy it with the keyboard.');
   };
   return (
     <div class="secret field">
       <label for="secret">{label}</label>
       <div class="acts">
         <input id="secret" ref={box} readOnly value={value} spellcheck={false} autoComplete="off" />
-        <button type="button" class="primary" onClick={() => void copy()}>
+        <button type="button" class="primary" onClick={take}>
           Copy
         </button>
-        <span role="status">{said}</span>
       </div>
       <p>
         <strong>It will not be shown again.</strong> Copy it before you leave this page.

@@ -1,3 +1,5 @@
+import { parseExact, parseJson, stringify } from './exactjson';
+
 // What people type into a form, and the body of the request that it becomes.
 
 export type Kind = 'text' | 'number' | 'seconds' | 'time' | 'pairs' | 'words' | 'json' | 'rest' | 'choice' | 'check';
@@ -18,43 +20,34 @@ export type Values = Record<string, string>; // by path
 export type Errors = Record<string, string>; // by path
 export type Body = Record<string, unknown>;
 
-// isExact reports whether a browser parses a number without changing it.
-const isExact = (n: string): boolean =>
-  /^\d+$/.test(n) ? BigInt(n) === BigInt(Number(n)) : n.replace(/e.*/i, '').replace(/\D/g, '').replace(/^0+/, '').length <= 15;
-
-export function parseJson(text: string): unknown {
-  const value: unknown = JSON.parse(text); // its error has the position
-  const numbers = text.replace(/"(?:\\.|[^"\\])*"/g, '').match(/\d+(\.\d+)?(e[+-]?\d+)?/gi) ?? [];
-  const long = numbers.find((n) => !isExact(n));
-  if (long) throw new Error(`a browser would change the number ${long}, which has too many digits; write it as a string`);
-  return value;
-}
-
 function parseNumber(text: string): number {
   const n = Number(text);
   if (!Number.isFinite(n)) throw new Error('this is not a number');
   return n;
 }
 
-function parsePairs(text: string): Record<string, string> {
-  const lines = text.split('\n').filter((l) => l.trim());
+// Lines that were in the form at first are kept as they are; those that were typed may have spaces around keys and values.
+function parsePairs(text: string, base: string): Record<string, string> {
+  const first = base.split('\n'),
+    lines = text.split('\n').filter((l) => l.trim());
   return Object.fromEntries(
     lines.map((l) => {
-      const at = l.indexOf('=');
+      const at = l.indexOf('='),
+        pair = [l.slice(0, at), l.slice(at + 1)];
       if (at < 1) throw new Error(`${l.trim()} is not key=value`);
-      return [l.slice(0, at).trim(), l.slice(at + 1).trim()];
+      return first.includes(l) ? pair : pair.map((p) => p.trim());
     }),
   );
 }
 
-function parseRest(text: string): Body {
-  const value = parseJson(text);
+function asRest(value: unknown): Body {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('this is not a JSON object');
   return value as Body;
 }
 
-// parse returns the value of a field; undefined: it is absent.
-export function parse(f: FormField, text: string): unknown {
+// parse returns the value of a field; undefined: it is absent. base is what the form began with, which is sent back exactly.
+export function parse(f: FormField, text: string, base = ''): unknown {
+  const json = (): unknown => (text === base ? parseExact(text) : parseJson(text));
   if (f.kind === 'check') return text === 'true';
   if (!text.trim()) {
     if (f.required) throw new Error('this is missing');
@@ -68,15 +61,15 @@ export function parse(f: FormField, text: string): unknown {
     case 'time':
       return new Date(text + 'Z').toISOString();
     case 'pairs':
-      return parsePairs(text);
+      return parsePairs(text, base);
     case 'words':
       return text.split(/[\s,]+/).filter(Boolean);
     case 'json':
-      return parseJson(text);
+      return json();
     case 'rest':
-      return parseRest(text);
+      return asRest(json());
     default:
-      return text.trim();
+      return text === base ? text : text.trim();
   }
 }
 
@@ -94,7 +87,7 @@ function format(f: FormField, v: unknown): string {
       return (v as string[]).join(', ');
     case 'json':
     case 'rest':
-      return JSON.stringify(v, null, 2);
+      return stringify(v, 2);
     default:
       return String(v);
   }
@@ -122,13 +115,13 @@ function remove(of: Body, [key = '', ...rest]: string[]): void {
 const steps = (path: string): string[] => path.split('.');
 
 // toBody returns the request's body, without the fields that are wrong, and what is wrong.
-export function toBody(fields: FormField[], values: Values): { body: Body; errors: Errors } {
+export function toBody(fields: FormField[], values: Values, base: Values): { body: Body; errors: Errors } {
   const body: Body = {},
     errors: Errors = {};
   const isRest = (f: FormField): boolean => f.kind === 'rest';
   for (const f of [...fields.filter(isRest), ...fields.filter((f) => !isRest(f))]) {
     try {
-      const v = parse(f, values[f.path] ?? '');
+      const v = parse(f, values[f.path] ?? '', base[f.path]);
       if (v === undefined) continue;
       if (!isRest(f)) write(body, steps(f.path), v);
       else if (f.path === '*') Object.assign(body, v);

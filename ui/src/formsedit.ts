@@ -8,7 +8,9 @@ import { list, moment } from './format';
 export function useRebase(fields: FormField[]): (draft: Draft, mine: Body, now: Body, at: string) => { changed: string[]; merged: Body } {
   const warned = useRef('');
   return (draft, mine, now, at) => {
-    const { changed, both, merged } = rebase(toBody(fields, draft.base).body, mine, toBody(fields, toValues(fields, now)).body);
+    const { base } = draft,
+      stored = toValues(fields, now);
+    const { changed, both, merged } = rebase(toBody(fields, base, base).body, mine, toBody(fields, stored, stored).body);
     if (!changed.length) throw new Error('Nothing has changed.');
     if (both.length && warned.current !== at) {
       warned.current = at;

@@ -10,7 +10,7 @@ const keys: [string[], string][] = [
   [['Home', 'End'], 'Move to the first or last row'],
   [['Enter'], 'Open the row'],
   [['Space'], 'Select the row'],
-  [['c'], 'Copy the id of the row'],
+  [['c'], 'Copy the id of the row or link'],
   [['Esc'], 'Close a dialog'],
 ];
 

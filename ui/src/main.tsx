@@ -5,6 +5,7 @@ import { ActDialog, done, forbidden } from './acts';
 import { paused, second } from './data';
 import { escapeAll } from './escape';
 import { keepFocus } from './focus';
+import { kindOf, WithIds } from './ids';
 import { KeysDialog, keysShown, useKeys } from './keys';
 import { beginSignIn, findProvider, finishSignIn, signingIn, type Provider } from './oidc';
 import { shareSession } from './tabs';
@@ -333,14 +334,6 @@ function Who(): JSX.Element | null {
   );
 }
 
-const prefixes: [string, keyof typeof kinds][] = [
-  ['task_', 'task'],
-  ['run_', 'run'],
-  ['wkr_', 'worker'],
-  ['whk_', 'webhook'],
-  ['sch_', 'schedule'],
-];
-
 // Search opens the object with this id. An id with a known prefix is opened without a request.
 function Search(): JSX.Element {
   const [found, set] = useState<{ kind: keyof typeof kinds; id: string }[] | string>([]);
@@ -354,8 +347,8 @@ function Search(): JSX.Element {
   const search = async (id: string): Promise<void> => {
     set([]);
     if (!id) return;
-    const plain = prefixes.find(([p]) => id.startsWith(p));
-    if (plain) return open(plain[1], id);
+    const known = kindOf(id);
+    if (known) return open(known, id);
     set('Searching …');
     const tried = await Promise.allSettled(
       (Object.keys(kinds) as (keyof typeof kinds)[])
@@ -438,7 +431,7 @@ function Toast(): JSX.Element {
     <div class="toast" role="status" aria-live="polite">
       {it && (
         <p class={it.failed ? 'failed' : ''}>
-          {it.text}{' '}
+          <WithIds text={it.text} />{' '}
           <button type="button" aria-label="Close" onClick={() => done.set(null)}>
             ×
           </button>

@@ -4,6 +4,7 @@ import { ApiError, serverNow } from './api';
 import { second, type Data } from './data';
 import { escape } from './escape';
 import { age, moment, number, span } from './format';
+import { CopyId, Short } from './ids';
 import { href } from './route';
 import { useRows } from './rows';
 import { use } from './signal';
@@ -58,24 +59,7 @@ export function State({ of }: { of: string }): JSX.Element {
 export const statusOf = (w: { status: string; liveness: string }): string =>
   w.status === 'OFFLINE' ? 'OFFLINE' : w.liveness !== 'FRESH' ? w.liveness : w.status === 'DRAINING' ? 'DRAINING' : 'FRESH';
 
-export const kinds = {
-  task: 'tasks',
-  run: 'runs',
-  worker: 'workers',
-  machine: 'machines',
-  queue: 'queues',
-  schedule: 'schedules',
-  webhook: 'webhooks',
-} as const;
-export function Id({ kind, id }: { kind: keyof typeof kinds; id: string | null | undefined }): JSX.Element {
-  return id ? (
-    <a class="id" title={id} href={href(`${kinds[kind]}/${id}`)}>
-      {id}
-    </a>
-  ) : (
-    <span class="dim">–</span>
-  );
-}
+export { Id, kinds } from './ids';
 
 export const held = 'DISPATCHED,RUNNING'; // the states of tasks that a worker holds
 
@@ -168,6 +152,7 @@ export interface Column<T> {
   name: string;
   cell: (row: T) => Kids;
   num?: boolean;
+  why?: boolean; // it says why, in words: it gets the width that other columns leave
   sort?: { by: string; first: Order }; // the field of the API, and the order that a first click asks for: the worst first
 }
 export type Order = 'asc' | 'desc';
@@ -248,8 +233,8 @@ export function Table<T>({
                 </td>
               )}
               {columns.map((c) => (
-                <td key={c.name} class={c.num ? 'num' : ''}>
-                  {c.cell(r)}
+                <td key={c.name} class={c.num ? 'num' : c.why ? 'why-column' : ''}>
+                  {c.why ? <div>{c.cell(r)}</div> : c.cell(r)}
                 </td>
               ))}
             </tr>
@@ -306,8 +291,9 @@ export function Bar({ pct, label }: { pct: number | null | undefined; label: str
   );
 }
 
-// Title is the page's heading. It gets the focus when the page changes, so that keyboards and screen readers continue there.
-export function Title({ children, side, name }: { children: Kids; side?: Kids; name: string }): JSX.Element {
+// Title is the page's heading, with the id of the object if it shows one. It gets the focus when the page changes, so that keyboards and
+// screen readers continue there.
+export function Title({ children, side, name, id }: { children: Kids; side?: Kids; name: string; id?: string }): JSX.Element {
   const h = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = escape(`${name} · Lubdub`);
@@ -319,9 +305,20 @@ export function Title({ children, side, name }: { children: Kids; side?: Kids; n
   }, [name]);
   return (
     <div class="title">
-      <h1 tabIndex={-1} ref={h}>
-        {children}
-      </h1>
+      <div class="heading">
+        <h1 tabIndex={-1} ref={h}>
+          {children}
+          {id && (
+            <>
+              {' '}
+              <span class="id" title={id}>
+                <Short id={id} />
+              </span>
+            </>
+          )}
+        </h1>
+        {id && <CopyId id={id} stop />}
+      </div>
       {side}
     </div>
   );

@@ -1,15 +1,5 @@
 import { useState } from 'preact/hooks';
-import { done } from './acts';
-
-// copy puts a text on the clipboard, which browsers allow on secure origins only.
-async function copy(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    done.set({ text: `Copied ${text}`, failed: false });
-  } catch {
-    done.set({ text: `The browser did not allow copying ${text}`, failed: true });
-  }
-}
+import { copy } from './copy';
 
 export interface Rows {
   at: number; // the row that Tab reaches

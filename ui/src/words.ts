@@ -58,11 +58,15 @@ export function ended(h: HistoryEntry): string {
   );
 }
 
+export function errorText(error: object | null | undefined): string {
+  const { category, message } = (error ?? {}) as { category?: unknown; message?: unknown };
+  return [category, message].filter((p) => typeof p === 'string' && p !== '').join(': ');
+}
+
 // reported states the error that a worker reported with the end of an attempt.
 export function reported(error: object | null | undefined): string {
-  const { category, message } = (error ?? {}) as { category?: unknown; message?: unknown };
-  const parts = [category, message].filter((p) => typeof p === 'string' && p !== '');
-  return parts.length ? `Its worker reported ${parts.join(': ')}${/[.!?]$/.test(String(parts.at(-1))) ? '' : '.'}` : '';
+  const text = errorText(error);
+  return text && `Its worker reported ${text}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 export function outlook(t: Task): string {

@@ -213,7 +213,7 @@ test('a webhook is created, its secret is shown once, its test delivery is answe
   await page.getByText('It will not be shown again.').waitFor();
   assert.deepEqual(await axeViolations(page), []);
   await press(page, 'Copy');
-  await page.getByText('Copied.').waitFor();
+  await page.locator('.toast', { hasText: 'Copied the secret.' }).waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
 
   await press(page, 'Send a test', 'Enter', 'Shift+Tab');
@@ -353,18 +353,4 @@ test('forms fit the window, in both themes', async () => {
       }
       await fine(page);
     }
-});
-
-test('a schedule with a number that a browser would change is not edited in it', async () => {
-  const res = await fetch(`${stage.base}/v1/schedules?${at}`, {
-    method: 'POST',
-    headers: { Authorization: 'Bearer ' + stage.admin, 'Content-Type': 'application/json' },
-    body: '{"scheduleId":"exact","cron":"0 0 3 * * *","task":{"queue":"mail","type":"x","payload":{"id":9007199254740993}}}',
-  });
-  assert.equal(res.status, 201);
-  const page = await visit(browser, stage, stage.admin, { scope });
-  await show(page, 'schedule-form/exact');
-  await page.getByText(/Change it with the lubdub command instead: .*9007199254740993/).waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0);
-  await page.context().close();
 });

@@ -12,8 +12,10 @@ let stage, browser, workers;
 before(async () => {
   [stage, browser] = await Promise.all([open({ fleet: false, interval: '10m', tenants: [] }), launch()]);
   const register = (i) => ({ queue: 'mail', types: ['x'], name: `node-${i}`, machineId: `host-${i}`, version: `1.${i}` });
-  workers = [];
-  for (const i of [0, 1, 2]) workers.push((await stage.call('POST', `workers?${at}`, register(i))).workerId); // one after the other
+  const registered = [];
+  for (const i of [0, 1, 2]) registered.push(await stage.call('POST', `workers?${at}`, register(i))); // one after the other
+  await stage.call('POST', `workers/${registered[0].workerId}/heartbeat`, { activeCount: 0 }, registered[0].workerToken);
+  workers = registered.map((w) => w.workerId);
   await stage.call('POST', `tasks:batch?${at}`, { tasks: ['a', 'b', 'c'].map((type) => ({ queue: 'mail', type })) });
 });
 after(async () => {
@@ -170,7 +172,8 @@ test('workers are sorted by the server, as the address says, by a click on a hea
   assert.deepEqual(await page.locator('th button').allTextContents(), ['Last beat↕', 'Up 24 h↕', 'Stale 24 h↕']);
   assert.equal(await page.locator('[aria-sort]').count(), 0);
   const [first, last] = [await late('asc'), await late('desc')];
-  assert.deepEqual([first, last], [workers, [...workers].reverse()], 'the workers were not registered in this order');
+  const silent = [...workers.slice(1), workers[0]]; // the first has sent a heartbeat
+  assert.deepEqual([first, last], [silent, [...silent].reverse()], 'the workers were not registered in this order');
   await press(page, 'Last beat↕');
   await listed(first);
   assert.equal(await head('Last beat').getAttribute('aria-sort'), 'ascending');
@@ -216,11 +219,93 @@ test('the rows of a list are downloaded as JSON and CSV, in which no cell is a f
   const lines = (await save('CSV')).split('\r\n');
   assert.equal(lines.length, stored.length + 2); // the head, and nothing after the last
   assert.ok(lines[0].split(',').includes('workerId'), lines[0]);
-  for (const part of [`,'=1+1,`, `,'@me,`, `,"plain, ""quoted""",`, ',"[""x""]",'])
+  for (const part of [stored[0].workerId, `,'=1+1,`, `,'@me,`, `,"plain, ""quoted""",`, ',"[""x""]",'])
     assert.ok(
       lines.some((l) => l.includes(part)),
       `${part} is not in ${lines.join('\n')}`,
     );
+  await fine(page);
+});
+
+test('ids are short, but whole in selected text and for screen readers; a button and a key copy them', async () => {
+  const umbrella = 'tenantId=umbrella&workspaceId=prod',
+    message = 'cannot open /mnt/media/incoming/part-0017.mov: no space left on device';
+  const w = await stage.call('POST', `workers?${umbrella}`, { queue: 'mail', types: ['x'], machineId: 'host-of-mail' });
+  const { taskId } = await stage.call('POST', `tasks?${umbrella}`, { queue: 'mail', type: 'x' });
+  const claimed = await stage.call('POST', 'queues/mail/claim', { max: 1 }, w.workerToken);
+  const end = { attempt: 1, outcome: 'FAILED', error: { category: 'USER_CODE', message, retryable: false } };
+  await stage.call('POST', `tasks/${taskId}/completed`, end, claimed.tasks[0].taskToken);
+
+  const page = await as('viewer', { tenant: 'umbrella', width: 1440 });
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: stage.origin });
+  const copied = async (id, how) => {
+    await page.evaluate(() => navigator.clipboard.writeText(''));
+    await how();
+    await page.locator('.toast', { hasText: `Copied ${id}.` }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), id);
+    await page.getByRole('button', { name: 'Close' }).click();
+  };
+  await show(page, 'tasks');
+  for (const id of [taskId, w.workerId]) {
+    const link = page.getByRole('link', { name: id, exact: true });
+    assert.equal(await link.getAttribute('title'), id);
+    const { width } = await link.boundingBox();
+    assert.ok(width > 60 && width < 120, `${id} is ${width} px wide`);
+    await link.evaluate((e) => getSelection().selectAllChildren(e));
+    assert.equal(await page.evaluate(() => getSelection().toString()), id);
+    await copied(id, async () => {
+      await link.focus();
+      await page.keyboard.press('c');
+    });
+  }
+  const why = page.locator('tbody tr td:last-child');
+  assert.equal((await why.textContent()).trim(), `WORKER_REPORTED USER_CODE: ${message}`);
+  const [clipped, sideways] = await page.evaluate(() => {
+    const [box, scroll] = [document.querySelector('td:last-child > div'), document.querySelector('.scroll')];
+    return [box.scrollHeight - box.clientHeight, scroll.scrollWidth - scroll.clientWidth];
+  });
+  assert.deepEqual([clipped, sideways], [0, 0], 'the reason is cut, or the table is too wide');
+
+  const button = page.getByRole('button', { name: `Copy ${taskId}` }),
+    opacity = () => button.evaluate((e) => getComputedStyle(e).opacity);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.mouse.move(0, 0);
+  assert.equal(await opacity(), '0');
+  await page.locator('tbody tr').focus();
+  assert.equal(await opacity(), '1');
+  const stops = [];
+  for (let at = ''; !at.startsWith('Download CSV'); stops.push(at)) {
+    await page.keyboard.press('Tab');
+    at = await page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+  }
+  assert.deepEqual(stops, [`Select ${taskId}`, taskId, 'mail', w.workerId, 'Download CSV']);
+  await page.locator('tbody tr').hover();
+  assert.equal(await opacity(), '1');
+  await copied(taskId, () => button.click());
+
+  await show(page, `tasks/${taskId}`);
+  assert.equal(await page.textContent('h1'), `Task ${taskId}`);
+  await copied(taskId, () => press(page, `Copy ${taskId}`));
+  const sentence = page.locator('.evidence');
+  assert.match(await sentence.textContent(), new RegExp(`^Attempt 1 on ${w.workerId} failed`));
+  assert.equal(await sentence.getByRole('link').getAttribute('href'), `#/workers/${w.workerId}`);
+  assert.deepEqual(await axeViolations(page), []);
+
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('Emulation.setTouchEmulationEnabled', { enabled: true });
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of ['tasks', 'workers', 'machines', 'events', 'system', `tasks/${taskId}`, `workers/${w.workerId}`, '']) {
+    await show(page, path);
+    const { hidden, small, wide } = await page.evaluate(() => {
+      const all = [...document.querySelectorAll('.copy-id')];
+      return {
+        hidden: all.filter((e) => getComputedStyle(e).opacity !== '1').length,
+        small: all.filter((e) => Math.min(e.offsetWidth, e.offsetHeight) < 24).length,
+        wide: document.documentElement.scrollWidth - innerWidth,
+      };
+    });
+    assert.deepEqual({ hidden, small, wide }, { hidden: 0, small: 0, wide: 0 }, path);
+  }
   await fine(page);
 });
 

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { serverNow } from '../api';
 import { second } from '../data';
 import { age } from '../format';
+import { Short } from '../ids';
 import { Mark } from '../parts';
 import { go, href } from '../route';
 import { use } from '../signal';
@@ -107,7 +108,7 @@ function Tip({ of: c }: { of: Cell }): JSX.Element {
   use(second);
   return (
     <>
-      <Mark of={c.how} /> <b>{c.name || c.id}</b> on {c.machine}, queue {c.queue},{' '}
+      <Mark of={c.how} /> <b>{c.name || <Short id={c.id} />}</b> on {c.machine}, queue {c.queue},{' '}
       {c.how === 'OFFLINE' ? `OFFLINE ${since(c.ended)}${c.why && ` (${c.why})`}` : `holds ${c.held}`}, last beat {since(c.beat)}
     </>
   );

@@ -5,14 +5,15 @@ import { forbidden } from '../acts';
 import { paused, useData } from '../data';
 import { clockTime, number } from '../format';
 import { Filters, Pager, useList } from '../lists';
+import { WithIds } from '../ids';
 import { Id, kinds, Read, Section, Table, Title } from '../parts';
 import { change, href } from '../route';
 import { received, streaming } from '../stream';
 import { use } from '../signal';
 
-const kindOf = (e: LubdubEvent): keyof typeof kinds | null => {
+const kindOf = (e: LubdubEvent): keyof typeof kinds | undefined => {
   const k = e.type.split('.')[0] ?? '';
-  return k in kinds ? (k as keyof typeof kinds) : null;
+  return k in kinds ? (k as keyof typeof kinds) : undefined;
 };
 const brief = (data: unknown): string => {
   const text =
@@ -51,18 +52,23 @@ function EventTable({
         { name: 'Event', cell: (e) => <span class={`ev ev-${e.type.replace('.', '-')}`}>{e.type}</span> },
         {
           name: 'About',
-          cell: (e) => {
-            const k = kindOf(e);
-            return k && e.subject ? <Id kind={k} id={e.subject} /> : (e.subject ?? <span class="dim">–</span>);
-          },
+          cell: (e) => <Id kind={kindOf(e)} id={e.subject} />,
         },
         {
           name: 'Worker',
           cell: (e) => (e.workerId && e.workerId !== e.subject ? <Id kind="worker" id={e.workerId} /> : <span class="dim">–</span>),
         },
-        { name: 'By', cell: (e) => e.by ?? <span class="dim">–</span> },
+        { name: 'By', cell: (e) => (e.by ? <WithIds text={e.by} /> : <span class="dim">–</span>) },
         { name: 'Cause', cell: (e) => e.cause ?? <span class="dim">–</span> },
-        { name: 'More', cell: (e) => <span class="more">{brief(e.data)}</span> },
+        {
+          name: 'More',
+          why: true,
+          cell: (e) => (
+            <span class="more">
+              <WithIds text={brief(e.data)} />
+            </span>
+          ),
+        },
       ]}
     />
   );

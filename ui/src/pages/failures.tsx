@@ -27,7 +27,7 @@ export function FailuresReported({ of }: { of: Failures }): JSX.Element {
         id={(g) => [g.queue, g.type, g.error].join('/')}
         none="Workers reported no failure in the last hour."
         columns={[
-          { name: 'Error', cell: (g) => g.error || <span class="dim">no error given</span> },
+          { name: 'Error', why: true, cell: (g) => g.error || <span class="dim">no error given</span> },
           { name: 'Last 5 min', num: true, cell: (g) => number(g.lastFiveMinutes) },
           { name: 'Last hour', num: true, cell: (g) => number(g.count) },
           { name: 'Queue', cell: (g) => <Id kind="queue" id={g.queue} /> },

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { copy } from '../copy';
 import { Facts, Json, Section } from '../parts';
 
 type Fact = [string, ComponentChildren];
@@ -16,28 +16,15 @@ export const labels = (of: Record<string, string>): string =>
 
 // Value shows a JSON value, if there is one, with a button that copies all of it.
 export function Value({ of, title }: { of: unknown; title: string }): JSX.Element | null {
-  const [copied, set] = useState('');
   if (of === null || of === undefined) return null;
-  const copy = async (): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(JSON.stringify(of, null, 2));
-      set('Copied');
-    } catch {
-      set('Your browser does not let this page copy'); // such as on plain HTTP
-    }
-  };
+  const what = `the ${title.toLowerCase()}`;
   return (
     <Section
       title={title}
       side={
-        <span class="acts">
-          <span class="dim" role="status">
-            {copied}
-          </span>
-          <button type="button" aria-label={`Copy the ${title.toLowerCase()}`} onClick={() => void copy()}>
-            Copy
-          </button>
-        </span>
+        <button type="button" aria-label={`Copy ${what}`} onClick={() => void copy(JSON.stringify(of, null, 2), what)}>
+          Copy
+        </button>
       }
     >
       <Json of={of} label={title} />

@@ -3,6 +3,7 @@ import { serverNow, type Task, type Worker } from '../api';
 import { second } from '../data';
 import { escape } from '../escape';
 import { clockTime, moment, span } from '../format';
+import { Short } from '../ids';
 import { use } from '../signal';
 
 const most = 20;
@@ -94,7 +95,7 @@ function Chart({ lanes, nouns }: { lanes: Lane[]; nouns: 'attempts' | 'workers' 
         return (
           <div class="lane" key={i}>
             <span class="n" title={l.label}>
-              {l.label}
+              <Short id={l.label} />
             </span>
             <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
               <rect class="track" width="100" height="10" />

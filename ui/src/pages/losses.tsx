@@ -49,7 +49,7 @@ export function Losses(): JSX.Element {
                 columns={[
                   { name: 'Attempts', num: true, cell: (g: Group) => number(g.count) },
                   { name: 'Last', cell: (g: Group) => <Age at={g.lastAt} /> },
-                  { name: 'Because', cell: (g: Group) => because(g.reason ?? '') },
+                  { name: 'Because', why: true, cell: (g: Group) => because(g.reason ?? '') },
                   { name: 'Worker', cell: (g: Group) => <Id kind="worker" id={g.workerId} /> },
                   { name: 'Machine', cell: (g: Group) => <Id kind="machine" id={g.machineId} /> },
                   { name: 'Queue', cell: (g: Group) => <Id kind="queue" id={g.queue} /> },

@@ -143,7 +143,7 @@ function RecentlyLost({ workers }: { workers: System['recentlyLost'] }): JSX.Ele
           { name: 'Worker', cell: (w) => <Id kind="worker" id={w.workerId} /> },
           { name: 'Machine', cell: (w) => <Id kind="machine" id={w.machineId} /> },
           { name: 'Queue', cell: (w) => <Id kind="queue" id={w.queue} /> },
-          { name: 'Reason', cell: (w) => w.reason },
+          { name: 'Reason', why: true, cell: (w) => w.reason },
           { name: 'Last heartbeat', cell: (w) => <Age at={w.lastHeartbeatAt} /> },
         ]}
       />

@@ -1,5 +1,6 @@
 import { escape } from '../escape';
 import { number } from '../format';
+import { shortOf } from '../ids';
 import { died, order, type Cell } from './fleet';
 import { place, type Block, type Box } from './layout';
 
@@ -89,7 +90,7 @@ function words(g: CanvasRenderingContext2D, cell: Cell, at: Box, ink: string, fg
   mark(g, cell, { x: at.x + pad, y: top - 11, w: 12, h: 12 }, 10, ink);
   g.font = font(600, 12);
   g.fillStyle = fg;
-  g.fillText(fit(g, escape(cell.name || cell.id), at.w - 2 * pad - 18), at.x + pad + 18, top - 1);
+  g.fillText(fit(g, escape(cell.name || shortOf(cell.id)), at.w - 2 * pad - 18), at.x + pad + 18, top - 1);
   g.font = font(400, 11);
   g.fillStyle = dim;
   for (const [i, fact] of facts.slice(0, room).entries())

@@ -212,8 +212,8 @@ export function RunPage({ id }: { id: string }): JSX.Element {
   );
   return (
     <>
-      <Title name={id} side={run.value && <Acts names={['cancelRun']} on={{ ids: [id] }} />}>
-        Run <span class="id">{id}</span>
+      <Title name={id} id={id} side={run.value && <Acts names={['cancelRun']} on={{ ids: [id] }} />}>
+        Run
       </Title>
       <Read data={run} what="the run">
         {(v) => (

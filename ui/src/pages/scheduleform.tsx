@@ -82,7 +82,7 @@ export function EditSchedule({ id }: { id: string }): JSX.Element {
   const fields = useFields();
   const check = useRebase(fields);
   const changed = (body: Body, draft: Draft): Body =>
-    Object.fromEntries(changes(toBody(fields, draft.base).body, body).map((k) => [k, body[k]]));
+    Object.fromEntries(changes(toBody(fields, draft.base, draft.base).body, body).map((k) => [k, body[k]]));
   const save = async (body: Body, draft: Draft): Promise<void> => {
     const now = await call<Schedule>('GET', path, { exact: true });
     check(draft, body, definition(now), now.updatedAt);
@@ -91,8 +91,8 @@ export function EditSchedule({ id }: { id: string }): JSX.Element {
   };
   return (
     <>
-      <Title name={`Edit ${id}`}>
-        Edit schedule <span class="id">{id}</span>
+      <Title name={`Edit ${id}`} id={id}>
+        Edit schedule
       </Title>
       <Read data={data} what="the schedule">
         {(v) => (

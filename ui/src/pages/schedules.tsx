@@ -4,6 +4,7 @@ import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { number } from '../format';
 import { OpenForm } from '../forms';
+import { kindOf } from '../ids';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Facts, Id, Json, Moment, Read, Section, State, Table, Title } from '../parts';
 import { href } from '../route';
@@ -65,6 +66,7 @@ export function SchedulePage({ id }: { id: string }): JSX.Element {
     <>
       <Title
         name={id}
+        id={id}
         side={
           s && (
             <div class="acts">
@@ -74,7 +76,7 @@ export function SchedulePage({ id }: { id: string }): JSX.Element {
           )
         }
       >
-        Schedule <span class="id">{id}</span>
+        Schedule
       </Title>
       <Read data={data} what="the schedule">
         {(v) => (
@@ -119,7 +121,7 @@ export function SchedulePage({ id }: { id: string }): JSX.Element {
                   { name: 'Outcome', cell: (f) => f.outcome },
                   { name: 'Task', cell: (f) => <Id kind="task" id={f.taskId} /> },
                   { name: 'State', cell: (f) => (f.state ? <State of={f.state} /> : <span class="dim">–</span>) },
-                  { name: 'Why', cell: (f) => f.error ?? f.reason ?? <span class="dim">–</span> },
+                  { name: 'Why', why: true, cell: (f) => f.error ?? f.reason ?? <span class="dim">–</span> },
                 ]}
               />
             </Section>
@@ -193,6 +195,7 @@ export function WebhookPage({ id }: { id: string }): JSX.Element {
     <>
       <Title
         name={id}
+        id={id}
         side={
           data.value && (
             <div class="acts">
@@ -208,7 +211,7 @@ export function WebhookPage({ id }: { id: string }): JSX.Element {
           )
         }
       >
-        Webhook <span class="id">{id}</span>
+        Webhook
       </Title>
       <Read data={data} what="the webhook">
         {(v) => (
@@ -245,15 +248,16 @@ export function WebhookPage({ id }: { id: string }): JSX.Element {
                 id={(d) => d.deliveryId}
                 none={l.none('deliveries')}
                 columns={[
-                  { name: 'Delivery', cell: (d) => <span class="id">{d.deliveryId}</span> },
+                  { name: 'Delivery', cell: (d) => <Id id={d.deliveryId} /> },
                   { name: 'Status', cell: (d) => <State of={d.status} /> },
                   { name: 'Event', cell: (d) => d.type },
-                  { name: 'Subject', cell: (d) => d.subject ?? <span class="dim">–</span> },
+                  { name: 'Subject', cell: (d) => <Id kind={kindOf(d.subject ?? '')} id={d.subject} /> },
                   { name: 'Tries', num: true, cell: (d) => d.attempts },
                   { name: 'Created', cell: (d) => <Age at={d.createdAt} /> },
                   { name: 'Next try', cell: (d) => <Age at={d.nextAttemptAt} none="–" /> },
                   {
                     name: 'Last answer',
+                    why: true,
                     cell: (d) =>
                       d.response ? (d.response.error ?? `${d.response.status} in ${d.response.tookMs} ms`) : <span class="dim">–</span>,
                   },

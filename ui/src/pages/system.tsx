@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { Acts } from '../acts';
 import { bytes, number, span } from '../format';
-import { Age, Facts, Moment, Read, Section, Table, Title } from '../parts';
+import { Age, Facts, Id, Moment, Read, Section, Table, Title } from '../parts';
 import { HealthBanner, stale, useHealth } from '../health';
 
 export function SystemPage(): JSX.Element {
@@ -47,7 +47,7 @@ export function SystemPage(): JSX.Element {
                 none="No shard is known."
                 columns={[
                   { name: 'Shard', num: true, cell: (h) => h.shard },
-                  { name: 'Swept by', cell: (h) => h.sweeper ?? <b class="bad">none</b> },
+                  { name: 'Swept by', cell: (h) => (h.sweeper ? <Id id={h.sweeper} /> : <b class="bad">none</b>) },
                   { name: 'Lag', num: true, cell: (h) => span(h.lagMs) },
                   { name: 'Timeouts paused', num: true, cell: (h) => (h.stoppedMs ? span(h.stoppedMs) : 'no') },
                   {
@@ -68,7 +68,7 @@ export function SystemPage(): JSX.Element {
                 id={(r) => r.replicaId}
                 none="No replica has reported."
                 columns={[
-                  { name: 'Replica', cell: (r) => r.replicaId },
+                  { name: 'Replica', cell: (r) => <Id id={r.replicaId} /> },
                   { name: 'Roles', cell: (r) => r.roles.join(', ') },
                   { name: 'Version', cell: (r) => r.version },
                   { name: 'Since', cell: (r) => <Moment at={r.since} /> },

@@ -3,6 +3,7 @@ import { get, type HistoryEntry, type Task } from '../api';
 import { Acts } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
+import { WithIds } from '../ids';
 import { Age, Bar, Id, Liveness, Moment, Read, Section, State, Title } from '../parts';
 import { Logs } from '../logs';
 import { useRoute } from '../route';
@@ -20,6 +21,7 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
     <>
       <Title
         name={id}
+        id={id}
         side={
           t && (
             <Acts
@@ -30,13 +32,13 @@ export function TaskPage({ id }: { id: string }): JSX.Element {
           )
         }
       >
-        Task <span class="id">{id}</span>
+        Task
       </Title>
       <Read data={task} what="the task">
         {(v) => (
           <>
             <p class="lead">
-              <State of={v.state} /> {v.liveness && <Liveness of={v.liveness} />} {outlook(v)}
+              <State of={v.state} /> {v.liveness && <Liveness of={v.liveness} />} <WithIds text={outlook(v)} />
             </p>
             <Section title="Timeline" side={<Logs ids={{ taskId: id, workerId: v.workerId ?? '' }} from={v.createdAt} to={v.finishedAt} />}>
               <Lanes task={v} />
@@ -99,12 +101,17 @@ function Evidence({ task }: { task: Task }): JSX.Element | null {
         {past.map((h: HistoryEntry, i) => (
           <li key={past.length - i}>
             <p>
-              <b>{ended(h)}</b> {!h.evidence && reported(h.error)}
+              <b>
+                <WithIds text={ended(h)} />
+              </b>{' '}
+              {!h.evidence && reported(h.error)}
             </p>
             {h.evidence && (
               <ul>
                 {evidence(h.evidence).map((s) => (
-                  <li key={s}>{s}</li>
+                  <li key={s}>
+                    <WithIds text={s} />
+                  </li>
                 ))}
               </ul>
             )}

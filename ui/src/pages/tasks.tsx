@@ -5,6 +5,7 @@ import { ActBar, ActButton } from '../acts';
 import { OpenForm } from '../forms';
 import { Filters, Pager, useList } from '../lists';
 import { Age, Bar, Id, Liveness, Read, State, Table, Title } from '../parts';
+import { errorText } from '../words';
 
 const fields = ['state', 'liveness', 'claimable', 'queue', 'type', 'runId', 'workerId', 'machineId', 'scheduleId', 'label', 'reason'];
 const states = ['SCHEDULED', 'QUEUED', 'DISPATCHED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'];
@@ -30,7 +31,15 @@ export const taskColumns = [
   { name: 'Worker', cell: (t: Task) => <Id kind="worker" id={t.workerId} /> },
   { name: 'Last beat', cell: (t: Task) => <Age at={t.lastHeartbeatAt} /> },
   { name: 'Created', cell: (t: Task) => <Age at={t.createdAt} /> },
-  { name: 'Reason', cell: (t: Task) => t.reason ?? <span class="dim">–</span> },
+  {
+    name: 'Reason',
+    why: true,
+    cell: (t: Task) => (
+      <>
+        {t.reason} <span class="dim">{t.reason ? errorText(t.error) : '–'}</span>
+      </>
+    ),
+  },
 ];
 
 export function Tasks(): JSX.Element {

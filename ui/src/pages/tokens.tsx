@@ -6,6 +6,7 @@ import { forbidden } from '../acts';
 import { line, where } from '../cli';
 import { Form, Secret } from '../forms';
 import { toValues, type FormField } from '../formsbody';
+import { WithIds } from '../ids';
 import { Facts, Moment, Section, Title } from '../parts';
 import { rolesOf } from '../roles.gen';
 import { session } from '../session';
@@ -145,7 +146,7 @@ function Revoke(): JSX.Element {
           <div role="status">
             {revoked && (
               <p>
-                Revoked the tokens of {revoked.subject ?? revoked.workerId} in {everything(revoked.tenantId)} /{' '}
+                Revoked the tokens of <WithIds text={revoked.subject ?? revoked.workerId ?? ''} /> in {everything(revoked.tenantId)} /{' '}
                 {everything(revoked.workspaceId)} that were issued until <Moment at={revoked.issuedBefore} />.
               </p>
             )}

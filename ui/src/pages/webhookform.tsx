@@ -82,8 +82,8 @@ export function EditWebhook({ id }: { id: string }): JSX.Element {
   };
   return (
     <>
-      <Title name={`Edit ${id}`}>
-        Edit webhook <span class="id">{id}</span>
+      <Title name={`Edit ${id}`} id={id}>
+        Edit webhook
       </Title>
       <Read data={data} what="the webhook">
         {(v) => (

@@ -25,6 +25,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
     <>
       <Title
         name={id}
+        id={id}
         side={
           w && (
             <Acts
@@ -51,7 +52,7 @@ export function WorkerPage({ id }: { id: string }): JSX.Element {
           )
         }
       >
-        Worker <span class="id">{id}</span>
+        Worker
       </Title>
       <Read data={worker} what="the worker">
         {(v) => (
@@ -134,6 +135,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
     <>
       <Title
         name={id}
+        id={id}
         side={
           m && (
             <Acts
@@ -149,7 +151,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
           )
         }
       >
-        Machine <span class="id">{id}</span>
+        Machine
       </Title>
       <Read data={machine} what="the machine">
         {(v) => (

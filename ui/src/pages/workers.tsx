@@ -41,7 +41,7 @@ export const workerColumns: Column<Worker>[] = [
       </>
     ),
   },
-  { name: 'Not schedulable', cell: (w: Worker) => list(whyUnschedulable(w)) || <span class="dim">–</span> },
+  { name: 'Not schedulable', why: true, cell: (w: Worker) => list(whyUnschedulable(w)) || <span class="dim">–</span> },
 ];
 
 export function Workers(): JSX.Element {

@@ -1,0 +1,28 @@
+// JSON whose numbers may have more digits than a browser keeps.
+
+// isExact reports whether a browser parses a number without changing it.
+function isExact(n: string): boolean {
+  const value = Number(n),
+    digits = n.replace(/e.*/i, '').replace(/\D/g, '').replace(/^0+/, '');
+  if (!Number.isFinite(value) || (value === 0 && digits)) return false;
+  return /^-?\d+$/.test(n) ? BigInt(n) === BigInt(value) : digits.length <= 15;
+}
+
+const numbers = /"(?:\\.|[^"\\])*"|(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)/gi; // or strings, so that what is in them is skipped
+
+// parseJson refuses numbers that a browser would change.
+export function parseJson(text: string): unknown {
+  const value: unknown = JSON.parse(text); // its error has the position
+  const long = [...text.matchAll(numbers)].find(([, n]) => n && !isExact(n));
+  if (long) throw new Error(`a browser would change the number ${long[0]}, which has too many digits; write it as a string`);
+  return value;
+}
+
+// parseExact puts marked strings in the place of such numbers, and stringify restores the numbers.
+const mark = `\ue000${Math.random()}:`,
+  marked = new RegExp(`"${mark}(.*?)"`, 'g');
+
+export const parseExact = (text: string): unknown =>
+  JSON.parse(text.replace(numbers, (all: string, n?: string) => (n && !isExact(n) ? `"${mark}${n}"` : all)));
+
+export const stringify = (of: unknown, indent?: number): string => JSON.stringify(of, null, indent).replace(marked, '$1');
