@@ -1,0 +1,57 @@
+// Pages look as they did: pictures of a still deployment are compared with those of test/looks, at three widths, light and dark.
+// After an intended change `UPDATE=1 node --test test/looks.test.mjs` stores the new ones; look at their difference before.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { launch, show, visit } from './browser.mjs';
+import { looks, ready, themes, widths } from './looks.mjs';
+import { pictures } from './pictures.mjs';
+import { answers, oneFont, serve, stopped } from './still.mjs';
+
+const update = process.env.UPDATE === '1';
+const folder = process.env.LOOKS ?? join(tmpdir(), 'lubdub-looks');
+let still, font, browser, compared;
+
+before(async () => {
+  still = await serve();
+  font = oneFont();
+  browser = await launch({ env: font.env });
+  compared = await pictures(browser);
+});
+after(async () => {
+  await browser?.close();
+  font?.remove();
+  still?.close();
+});
+
+// photo returns a picture once two in a row are the same: then nothing is drawn any more.
+async function photo(page) {
+  const take = async () => (await page.screenshot({ animations: 'disabled', caret: 'hide', scale: 'css' })).toString('base64');
+  let last = await take();
+  for (let next = await take(); next !== last; next = await take()) last = next;
+  return last;
+}
+
+for (const theme of themes)
+  for (const [width, height] of widths)
+    test(`at ${width} px in ${theme} pages look as before`, async () => {
+      const page = await visit(browser, still, still.token, { width, height, theme, watch: stopped(still.now) });
+      const changed = [];
+      for (const look of looks(still)) {
+        const name = `${look.name}-${width}-${theme}`,
+          file = join(dirname(answers), `${name}.png`);
+        await show(page, look.path);
+        await ready(page, look);
+        const png = await photo(page);
+        if (update) await compared.save(file, png);
+        else {
+          const how = await compared.compare(file, png, folder, name);
+          if (how) changed.push(`${name}: ${how}`);
+        }
+      }
+      assert.deepEqual([...still.unknown], [], 'requests without a recorded answer: run make record-looks');
+      assert.deepEqual(await page.wrong(), []);
+      await page.context().close();
+      assert.deepEqual(changed, [], `the pictures are in ${folder}; if this is intended: UPDATE=1 node --test test/looks.test.mjs`);
+    });
