@@ -7,7 +7,7 @@ mkdir -p "$out"
 esbuild() { GOFLAGS='' GOWORK=off go -C tools tool esbuild "$@"; }
 esbuild ../src/main.tsx --bundle --minify --format=esm --target=es2022 --jsx=automatic --legal-comments=none --log-level=warning \
   --tsconfig="$PWD/tsconfig.json" --outfile="$PWD/$out/app.js"
-esbuild ../src/style.css --minify --log-level=warning --outfile="$PWD/$out/app.css"
+esbuild ../src/style.css --bundle --minify --log-level=warning --outfile="$PWD/$out/app.css"
 cp src/index.html src/icon.svg "$out/"
 {
   for of in preact uplot; do

@@ -19,7 +19,9 @@ try {
   });
   await crowd(stage, scope.at, 18, 4, (i) => ({ version: i % 3 ? '2.1.0' : '2.0.4' }));
   const state = () => stage.call('GET', `system?${scope.at}`);
-  await until('a finding concerns the workers', async () => (await state()).findings.some((f) => f.about === 'them' && f.severity === 'fail'));
+  await until('a finding concerns the workers', async () =>
+    (await state()).findings.some((f) => f.about === 'them' && f.severity === 'fail'),
+  );
   const page = await visit(browser, stage, stage.admin, { scope });
   const kept = [];
   page.on('response', (r) => {
