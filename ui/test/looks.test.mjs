@@ -16,7 +16,7 @@ let still, font, browser, compared;
 before(async () => {
   still = await serve();
   font = oneFont();
-  browser = await launch({ env: font.env });
+  browser = await launch({ env: font.env, args: still.args });
   compared = await pictures(browser);
 });
 after(async () => {
@@ -32,6 +32,22 @@ async function photo(page) {
   for (let next = await take(); next !== last; next = await take()) last = next;
   return last;
 }
+
+test('at 390 px a message does not cover the actions of a list', async () => {
+  const page = await visit(browser, still, still.token, { width: 390, height: 844, watch: stopped(still.now) });
+  const tasks = looks(still).find((look) => look.name === 'tasks');
+  await show(page, tasks.path);
+  await ready(page, tasks);
+  await page.locator('tbody tr').first().focus();
+  await page.keyboard.press('c');
+  await page.waitForSelector('.toast p');
+  const box = (selector) => page.locator(selector).boundingBox();
+  const [message, bar] = [await box('.toast'), await box('.actbar')];
+  assert.ok(bar.y + bar.height <= 844 && bar.y > 700, `the actions are not at the end of the window: ${JSON.stringify(bar)}`);
+  assert.ok(message.y + message.height <= bar.y, JSON.stringify({ message, bar }));
+  assert.ok(message.y >= 0 && message.x >= 0 && message.x + message.width <= 390, JSON.stringify(message));
+  await page.context().close();
+});
 
 for (const theme of themes)
   for (const [width, height] of widths)

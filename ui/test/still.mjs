@@ -45,12 +45,13 @@ export async function serve() {
     res.end(JSON.stringify(body ?? { status: 'ok' }));
   });
   await new Promise((r) => server.listen(0, '127.0.0.1', r));
-  const origin = `http://127.0.0.1:${server.address().port}`;
+  const origin = 'http://lubdub.localhost'; // pages show it: it is the same whatever the port is
+  const args = [`--host-resolver-rules=MAP lubdub.localhost 127.0.0.1:${server.address().port}`];
   const close = () => {
     server.closeAllConnections();
     server.close();
   };
-  return { origin, base: origin, token, now, failed, unknown, close };
+  return { origin, base: origin, args, token, now, failed, unknown, close };
 }
 
 // stopped is a script that stops the clock of a page.
