@@ -1,3 +1,5 @@
+import { settled } from './browser.mjs';
+
 // The pages of which looks.test.mjs compares pictures, and when each is complete.
 export const widths = [
   [1440, 1000],
@@ -7,16 +9,18 @@ export const widths = [
 export const themes = ['light', 'dark'];
 
 export const looks = ({ failed }) => [
-  { name: 'overview', path: '', done: drawn },
-  { name: 'tasks', path: 'tasks', prepare: selectRows, done: listed },
-  { name: 'task', path: `tasks/${failed}`, done: listed },
-  { name: 'pulse', path: 'pulse', done: whole },
-  { name: 'queues', path: 'queues', done: listed },
+  { name: 'overview', title: 'Overview', path: '', done: drawn },
+  { name: 'tasks', title: 'Tasks', path: 'tasks', prepare: selectRows, done: listed },
+  { name: 'task', title: `Task ${failed}`, path: `tasks/${failed}`, done: listed },
+  { name: 'pulse', title: 'Pulse', path: 'pulse', done: whole },
+  { name: 'queues', title: 'Queues', path: 'queues', done: listed },
 ];
 
-// ready waits until a page shows all that was read.
-export async function ready(page, { done, prepare }) {
+// ready waits until a page has replaced the one before it, and shows all that was read.
+export async function ready(page, { title, done, prepare }) {
+  await page.waitForFunction((t) => document.querySelector('main h1')?.textContent === t, title);
   await page.waitForFunction(done);
+  await settled(page);
   await page.waitForSelector('.st-Live');
   await prepare?.(page);
 }
@@ -24,7 +28,7 @@ export async function ready(page, { done, prepare }) {
 const listed = () => document.querySelector('main tbody tr') !== null;
 const drawn = () => {
   const charts = [...document.querySelectorAll('.chart')].map((c) => c.getAttribute('aria-label'));
-  return charts.some((c) => /most [1-9]/.test(c)) && document.querySelectorAll('main tbody').length >= 2;
+  return charts.length === 3 && charts.some((c) => /most [1-9]/.test(c)) && document.querySelector('main .healthy') !== null;
 };
 const whole = () => {
   const status = document.querySelector('main [role=status]')?.textContent;
