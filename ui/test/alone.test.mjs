@@ -45,7 +45,7 @@ const withoutButton = (banner) =>
     return copy.textContent;
   });
 
-// What is wrong has one button; on System there is none that opens System.
+// What is wrong has one button, but System has no button that opens System.
 const elsewhere = ['queue', 'workers', 'flapping', 'recently-lost', 'poison-task', 'failures', 'webhooks'];
 const buttons = (path, { findings: [first] }) => Number(first.severity !== 'ok' && (path !== 'system' || elsewhere.includes(first.code)));
 
