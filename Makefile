@@ -1,6 +1,6 @@
 # `make` without a target lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run demo build check test test-all lint-go lint-web lint-python lint-prose format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-rust deps-rust test-ui test-ui-flood test-ui-scale test-valkey
+.PHONY: help run demo build check test test-all lint-go lint-web lint-python lint-prose format deps-typescript tidy dist build-bench test-dist test-long test-outages deps lint generate check-generated fuzz baselines bench bench-quick bench-ls bench-sdks results microbench bench-compare clean test-cluster test-failover test-durability test-hostile test-model test-history test-restarts test-upgrades test-show test-cron test-deploy manifests test-conformance test-sdks test-typescript mutants test-python deps-python test-rust deps-rust record-looks test-ui test-ui-flood test-ui-scale test-valkey
 
 # Version information in the binary. The go command records the same, but not in git worktrees.
 COMMIT_BUILT ?= $(shell git describe --always --dirty --abbrev=7 --exclude '*' 2>/dev/null)
@@ -135,6 +135,9 @@ test-ui: deps-ui deps-typescript build ## test the dashboard: its types against 
 	cd ui && node_modules/.bin/openapi-typescript ../api/openapi.json -o src/api.gen.ts && node_modules/.bin/tsc -p .
 	cd sdk/typescript && npm run --silent build
 	cd ui && node --test --test-timeout=1800000 --test-reporter=spec test/*.test.mjs
+
+record-looks: deps-ui build ## record the answers and pictures that looks.test.mjs compares pages with, after a change of the API or of what pages read
+	cd ui && node test/record.mjs && UPDATE=1 node --test test/looks.test.mjs
 
 test-ui-flood: deps-ui build ## load Events, Overview, Tasks and Pulse with 5,000 events a second for FLOOD (60) seconds each, Pulse with 10,000 workers: memory, long tasks
 	cd ui && node test/flood.mjs $(or $(FLOOD),60)

@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { call, type System } from './api';
 import { useData, paused, second, type Data } from './data';
 import { age } from './format';
-import { Verdict } from './verdict';
+import { Healthy, Verdict } from './verdict';
 import { use } from './signal';
 
 // The state of the deployment. An old state is never shown as current: a response that fails or is late is reported instead.
@@ -54,6 +54,9 @@ export function useHealth(): Health {
 // stale reports whether the state that was read may be out of date.
 export const stale = (h: Health): boolean => !!h.error || !!h.doubt;
 
+// outdated reports whether the last state is older than a read may take, as while the page is paused.
+const outdated = ({ at }: Health): boolean => at !== undefined && Date.now() - at > every + wait && !document.hidden;
+
 export function HealthBanner({ of }: { of: Health }): JSX.Element {
   use(second);
   const held = use(paused),
@@ -85,7 +88,7 @@ export function HealthBanner({ of }: { of: Health }): JSX.Element {
         Reading the state of the deployment …
       </p>
     );
-  if (old > every + wait && !document.hidden)
+  if (outdated(of))
     return (
       <div class="old">
         <Verdict system={value} />
@@ -95,6 +98,12 @@ export function HealthBanner({ of }: { of: Health }): JSX.Element {
       </div>
     );
   return <Verdict system={value} />;
+}
+
+// HealthyParts is a quiet line at the end of a page: the parts that work, while that is known to be current.
+export function HealthyParts({ of }: { of: Health }): JSX.Element | null {
+  use(second);
+  return stale(of) || outdated(of) ? null : <Healthy system={of.value} />;
 }
 
 function Alarm({ title, children }: { title: string; children: JSX.Element | (string | JSX.Element)[] | string }): JSX.Element {

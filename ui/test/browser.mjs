@@ -14,9 +14,9 @@ export const patience = 120_000;
 
 // launch starts a browser at a lower priority than the server and Redis, if these were started before: many pages at once must not make
 // them too slow to answer.
-export const launch = () => {
+export const launch = ({ args = [], env } = {}) => {
   setPriority(10);
-  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage', ...args], env });
 };
 
 export async function visit(browser, stage, token, { scope, width = 1024, height = 768, theme = 'light', watch } = {}) {

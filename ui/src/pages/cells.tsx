@@ -13,7 +13,7 @@ import { grouped, type By } from './groups';
 import { heightFor, layout, nextTo, place, under } from './layout';
 import { paint } from './paint';
 
-const frame = 18; // px of the panel left and right of the canvas
+const frame = 16; // px of the panel left and right of the canvas
 const below = 96; // px of the window for the line below the canvas and the edges
 const lowest = 340; // px
 

@@ -4,7 +4,7 @@ import { get, type Queue, type Stats, type System, type Verdicts, type Worker } 
 import { Chart } from '../charts';
 import { useData, type Data } from '../data';
 import { count, list, number, span } from '../format';
-import { HealthBanner, stale, useHealth } from '../health';
+import { HealthBanner, HealthyParts, stale, useHealth } from '../health';
 import { useHour } from '../hour';
 import { Age, Failed, held, Id, Liveness, Num, Read, Section, State, Table, Title, type kinds } from '../parts';
 import type { Chosen } from '../plot';
@@ -41,6 +41,7 @@ export function Overview(): JSX.Element {
         )}
       </Read>
       <Losses data={losses} />
+      <HealthyParts of={health} />
     </>
   );
 }

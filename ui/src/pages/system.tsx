@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { Acts } from '../acts';
 import { bytes, number, span } from '../format';
 import { Age, Facts, Id, Moment, Read, Section, Table, Title } from '../parts';
-import { HealthBanner, stale, useHealth } from '../health';
+import { HealthBanner, HealthyParts, stale, useHealth } from '../health';
 
 export function SystemPage(): JSX.Element {
   const data = useHealth();
@@ -90,6 +90,7 @@ export function SystemPage(): JSX.Element {
           </>
         )}
       </Read>
+      <HealthyParts of={data} />
     </>
   );
 }
