@@ -114,8 +114,8 @@ func (c *Client) ClaimTasks(ctx context.Context, queue, token string, r v1.Claim
 
 // PauseQueue pauses a queue. New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000 paused
 // queues; one more gets 429. Roles: operator, dispatcher, admin.
-func (c *Client) PauseQueue(ctx context.Context, queue string) (*v1.Queue, error) {
-	return invoke[v1.Queue](ctx, c, &call{method: "POST", path: "/v1/queues/" + seg(queue) + "/pause", query: c.scoped(nil), in: none{}})
+func (c *Client) PauseQueue(ctx context.Context, queue string, r v1.PauseQueueRequest) (*v1.Queue, error) {
+	return invoke[v1.Queue](ctx, c, &call{method: "POST", path: "/v1/queues/" + seg(queue) + "/pause", query: c.scoped(nil), in: &r})
 }
 
 // ResumeQueue resumes a queue. Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles:

@@ -40,6 +40,7 @@ import type {
   NextAttemptRequest,
   NextFires,
   OfflineWorkersRequest,
+  PauseQueueRequest,
   Queue,
   QueueList,
   ReasonRequest,
@@ -198,8 +199,8 @@ export abstract class GeneratedCalls extends ControlCalls {
    * Pause a queue. New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000 paused queues;
    * one more gets 429. Roles: operator, dispatcher, admin.
    */
-  pauseQueue(queue: string, options?: CallOptions): Promise<Queue> {
-    return this.send({ method: 'POST', path: '/v1/queues/' + seg(queue) + '/pause' }, {}, options);
+  pauseQueue(queue: string, request: PauseQueueRequest = {}, options?: CallOptions): Promise<Queue> {
+    return this.send({ method: 'POST', path: '/v1/queues/' + seg(queue) + '/pause' }, request, options);
   }
 
   /**

@@ -66,6 +66,7 @@ export type MachineList = Schemas['MachineList'];
 export type NextAttemptRequest = Schemas['NextAttemptRequest'];
 export type NextFires = Schemas['NextFires'];
 export type OfflineWorkersRequest = Schemas['OfflineWorkersRequest'];
+export type PauseQueueRequest = Schemas['PauseQueueRequest'];
 export type Placement = Schemas['Placement'];
 export type PoisonTask = Schemas['PoisonTask'];
 export type Progress = Schemas['Progress'];

@@ -2412,6 +2412,11 @@ export interface components {
             /** @description SilentForMs may be given here or in the selector. */
             silentForMs?: number | null;
         };
+        /** @description The body of POST /v1/queues/{queue}/pause. */
+        PauseQueueRequest: {
+            /** @description Recorded in the event queue.paused. A queue that is already paused keeps its reason. */
+            reason?: string | null;
+        };
         /** @description Placement chooses a worker when the task is created. */
         Placement: {
             /**
@@ -4287,7 +4292,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["noFields"];
+                "application/json": components["schemas"]["PauseQueueRequest"];
             };
         };
         responses: {

@@ -135,10 +135,10 @@ class Calls:
             waits=float((body or {}).get("waitMs") or 0) / 1000,
         ))
 
-    def pause_queue(self, queue: str) -> t.Queue:
+    def pause_queue(self, queue: str, body: Optional[t.PauseQueueRequest] = None) -> t.Queue:
         """Pause a queue. New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000
         paused queues; one more gets 429. Roles: operator, dispatcher, admin."""
-        return cast(t.Queue, self.ask("POST", "/v1/queues/{}/pause", ids=(queue,), body={}, scoped=True))
+        return cast(t.Queue, self.ask("POST", "/v1/queues/{}/pause", ids=(queue,), body=body or {}, scoped=True))
 
     def resume_queue(self, queue: str) -> t.Queue:
         """Resume a queue. Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles:
@@ -771,10 +771,10 @@ class AsyncCalls:
         its heartbeats only."""
         return await self.call(lambda: self.client.claim_tasks(queue, body, token=token))
 
-    async def pause_queue(self, queue: str) -> t.Queue:
+    async def pause_queue(self, queue: str, body: Optional[t.PauseQueueRequest] = None) -> t.Queue:
         """Pause a queue. New tasks are accepted, and workers continue with the tasks that they hold. A workspace may have 1,000
         paused queues; one more gets 429. Roles: operator, dispatcher, admin."""
-        return await self.call(lambda: self.client.pause_queue(queue))
+        return await self.call(lambda: self.client.pause_queue(queue, body))
 
     async def resume_queue(self, queue: str) -> t.Queue:
         """Resume a queue. Waiting claims continue. For a queue that is not paused or does not exist, the answer is the same. Roles:

@@ -1111,6 +1111,13 @@ class OfflineWorkersRequest(TypedDict, total=False):
     silentForMs: Optional[int]
 
 
+class PauseQueueRequest(TypedDict, total=False):
+    """The body of POST /v1/queues/{queue}/pause."""
+
+    # Recorded in the event queue.paused. A queue that is already paused keeps its reason.
+    reason: Optional[str]
+
+
 class Placement(TypedDict, total=False):
     """Placement chooses a worker when the task is created."""
 
