@@ -77,7 +77,7 @@ func TestContractOperationsOnTheDeploymentArePublished(t *testing.T) {
 			return l.controlOf(token.Control{Role: role, Subject: subject, TTL: time.Hour})
 		}
 		for range 2 { // the second time the queue is already paused or resumed
-			l.do("POST", "/v1/queues/q1/pause", named(roleOperator, "ann"), "").want(200)
+			l.do("POST", "/v1/queues/q1/pause", named(roleOperator, "ann"), `{"reason":"the \"q1\" server is down"}`).want(200)
 		}
 		for range 2 {
 			l.do("POST", "/v1/queues/q1/resume", named(roleOperator, "bob"), "").want(200)
@@ -101,7 +101,8 @@ func TestContractOperationsOnTheDeploymentArePublished(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(events, func(e redis.XMessage) bool { return e.Values["type"] == "queue.paused" })
-		if i < 0 || events[i].Values["subject"] != "q1" || events[i].Values["queue"] != "q1" || events[i].Values["scope"] != "acme/prod" {
+		if i < 0 || events[i].Values["subject"] != "q1" || events[i].Values["queue"] != "q1" || events[i].Values["scope"] != "acme/prod" ||
+			events[i].Values["data"] != `{"reason":"the \"q1\" server is down"}` {
 			t.Errorf("the shard of the queue has %v", events)
 		}
 	}, func(o *tracker.Options) { o.Brake = true })

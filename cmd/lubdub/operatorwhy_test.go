@@ -57,7 +57,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 		"workers: ok   no problems found")
 	d.is(d.run("doctor"), exit.OK, "ok   server", "ok   token", "ok   replicas", "redis-version", "ok   redis-policy",
 		"redis-persistence", "-> run redis-cli CONFIG SET appendonly yes", "redis-round-trip", "are being swept", "settings")
-	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail", v1.PauseQueueRequest{}))
+	must[v1.Queue](t)(d.client().PauseQueue(t.Context(), "mail", v1.PauseQueueRequest{Reason: "its server is down"}))
 	boss := &desk{t: t, environ: append(slices.Clone(d.environ), "LUBDUB_TOKEN="+adminToken(t))}
 	boss.ok(boss.run("task", "create", "--id", "stuck", "--queue", "mail", "--tenant", "default", "--workspace", "default"))
 	until(t, "the queue is evaluated again", func() bool { return strings.Contains(d.run("status").out, "UNHEALTHY") })
@@ -79,7 +79,7 @@ func TestOperatorStatusAndDoctor(t *testing.T) {
 		t.Errorf("%q", a.out)
 	}
 	d.is(d.run("queue", "why", "mail"), exit.OK, "Queue mail has been paused since",
-		"by tester: no task is dispatched until `lubdub queue resume mail`.", "queue.paused mail, by tester",
+		"by tester (\"its server is down\"): no task is dispatched until `lubdub queue resume mail`.", "queue.paused mail, by tester",
 		"no online worker can run 1 of them")
 	d.is(d.run("why", "stuck"), exit.OK, "Queue mail has been paused since", "`lubdub queue resume mail`",
 		"1 waiting task of its type cannot run: no online worker")

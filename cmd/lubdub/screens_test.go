@@ -81,18 +81,19 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 			s.hire("ann")
 			return s.online("ann").WorkerID
 		}},
-		{"A version of the workers fails", []string{"4 workers fresh", "All of the first group ran on version 2.0"}, nil, func(s *scene) (id string) {
-			s.fail("zoe", "2.0")
-			for n := range 5 {
-				id = s.create(fmt.Sprintf("letter-%d", n+1), "letter")
-				s.ends(id)
-			}
-			for _, name := range []string{"ann", "bob", "cat"} {
-				s.hire(name)
-				s.online(name)
-			}
-			return id
-		}},
+		{"A version of the workers fails", []string{"4 workers fresh", "All of the first group ran on version 2.0"}, nil,
+			func(s *scene) (id string) {
+				s.fail("zoe", "2.0")
+				for n := range 5 {
+					id = s.create(fmt.Sprintf("letter-%d", n+1), "letter")
+					s.ends(id)
+				}
+				for _, name := range []string{"ann", "bob", "cat"} {
+					s.hire(name)
+					s.online(name)
+				}
+				return id
+			}},
 		{"The brake is engaged", []string{"60 silent past the timeout", "is delaying the expiry of 60 workers and tasks"},
 			[]string{"LUBDUB_MASS_EXPIRY_BRAKE=on"}, func(s *scene) string {
 				var id string

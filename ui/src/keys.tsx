@@ -9,9 +9,10 @@ const keys: [string[], string][] = [
   [['↑', '↓'], 'Move between the rows of a table'],
   [['Home', 'End'], 'Move to the first or last row'],
   [['Enter'], 'Open the row'],
+  [['←', '→'], 'Choose a time in a chart'],
   [['Space'], 'Select the row'],
   [['c'], 'Copy the id of the row or link'],
-  [['Esc'], 'Close a dialog'],
+  [['Esc'], 'Close a dialog, or end the choice of a time'],
 ];
 
 export const keysShown = new Signal(false);

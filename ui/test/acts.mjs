@@ -67,8 +67,10 @@ export function acts(of, { width, theme, share = 1, mine = 0 }) {
     assert.equal((await state(`tasks/${scope.failed}`)).state, 'QUEUED');
 
     await show(page, 'queues/mail');
-    await act(page, 'Pause queue');
+    const pause = await act(page, 'Pause queue', { reason: 'its server is down' });
+    assert.equal(pause.cli, line('queue pause mail', "--reason='its server is down'"));
     assert.equal((await state('queues/mail')).paused, true);
+    await page.waitForSelector('main .lead:has-text("(its server is down). Nothing is dispatched.")');
     await page.waitForFunction(() => [...document.querySelectorAll('main button')].some((b) => b.textContent === 'Resume queue'));
     await act(page, 'Resume queue');
     assert.equal((await state('queues/mail')).paused, false);

@@ -1,8 +1,11 @@
 import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { get, serverNow, type Task } from '../api';
+import { Chart } from '../charts';
 import { useData } from '../data';
 import { number, span } from '../format';
 import { Read, Section, Table } from '../parts';
+import { Signal } from '../signal';
 
 const sample = 100; // tasks, the newest
 
@@ -38,6 +41,28 @@ function flows(tasks: Task[]): Flow[] {
 // quantile is that of the nearest rank.
 const quantile = (of: number[], q: number): string => (of.length ? span(of[Math.ceil(q * of.length) - 1]!) : '–');
 
+// Waits draws how long first attempts had waited when they were claimed. Tasks are claimed oldest first, so this is the age of the backlog.
+function Waits({ tasks, seconds }: { tasks: Task[]; seconds: number }): JSX.Element | null {
+  const chosen = useMemo(() => new Signal<number | null>(null), []);
+  const range = useMemo(() => ({ key: '', name: '', words: span(seconds * 1000), seconds }), [seconds]);
+  const byTime = new Map<number, number>(); // the longest wait of the tasks that were claimed at the same time
+  for (const t of tasks) {
+    const ms = waited(t),
+      at = Date.parse(t.dispatchedAt ?? '') / 1000;
+    if (ms !== null) byTime.set(at, Math.max(ms / 1000, byTime.get(at) ?? 0));
+  }
+  const times = [...byTime.keys()].sort((a, b) => a - b);
+  if (times.length < 2) return null;
+  return (
+    <Chart
+      label="How long tasks had waited when they were claimed"
+      unit="s"
+      {...{ times, range, chosen }}
+      lines={[{ name: 'wait', colour: '--c-p99', values: times.map((t) => byTime.get(t) ?? null) }]}
+    />
+  );
+}
+
 // The API has no rates of a queue: the newest tasks show them, within the time in which these were created.
 export function QueueFlow({ queue }: { queue: string }): JSX.Element {
   const data = useData(
@@ -58,6 +83,7 @@ export function QueueFlow({ queue }: { queue: string }): JSX.Element {
                   Of the newest {number(tasks.length)} tasks, created within {span(minutes * 60_000)}. Waits are those of first attempts.
                 </p>
               )}
+              <Waits tasks={tasks} seconds={60 * Math.ceil(minutes)} />
               <Table
                 label="Newest tasks by type"
                 rows={flows(tasks)}

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { get, type Queue, type Run, type Task } from '../api';
+import { get, type EventList, type Queue, type Run, type Task } from '../api';
 import { ActBar, ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
-import { Facts, held, Id, More, Num, Read, Section, State, Table, Title } from '../parts';
+import { Age, Facts, held, Id, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { go, href } from '../route';
 import { QueueFlow } from './flow';
 import { taskColumns } from './tasks';
@@ -67,6 +67,28 @@ export function Queues(): JSX.Element {
   );
 }
 
+// Paused shows who paused a queue, when and why, as far as the event of it is still stored.
+function Paused({ queue }: { queue: string }): JSX.Element {
+  const { value } = useData('paused/' + queue, (signal) =>
+    get<EventList>('v1/events', { queue, type: 'queue.paused', order: 'desc', pageSize: 1 }, signal),
+  );
+  const e = value?.events[0],
+    reason = (e?.data as { reason?: string } | undefined)?.reason;
+  return (
+    <>
+      <State of="PAUSED" />{' '}
+      {e && (
+        <>
+          since <Age at={e.time} />
+          {e.by && ` by ${e.by}`}
+          {reason && ` (${reason})`}.
+        </>
+      )}{' '}
+      Nothing is dispatched.{' '}
+    </>
+  );
+}
+
 export function QueuePage({ id }: { id: string }): JSX.Element {
   const queue = useData('queue/' + id, (signal) => get<Queue>(`v1/queues/${enc(id)}`, {}, signal), 3000);
   const tasks = useData('queue-tasks/' + id, (signal) =>
@@ -86,13 +108,7 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
         {(v) => (
           <>
             <p class="lead">
-              {v.paused ? (
-                <>
-                  <State of="PAUSED" /> Nothing is dispatched.{' '}
-                </>
-              ) : (
-                ''
-              )}
+              {v.paused && <Paused queue={id} />}
               <Waiting q={v} /> {v.depth === 1 ? 'task' : 'tasks'} could be claimed now
               {v.oldestWaitMs !== null && v.depth > 0 && `, the oldest for ${span(v.oldestWaitMs)}`}.{' '}
               <Num n={v.running} to="tasks" query={{ queue: id, state: held }} /> are dispatched or running.
