@@ -45,6 +45,7 @@ var neverNull = map[string]bool{"serverTime": true, "enqueuedAt": true, "tokenEx
 // strictTypes refuse fields that they do not have.
 var strictTypes = map[string]bool{
 	"CreateScheduleRequest": true, "ChangeScheduleRequest": true, "BackfillRequest": true,
+	"PauseQueueRequest":     true,
 	"RegisterWorkerRequest": true, "DeregisterRequest": true, "ReasonRequest": true, "DrainRequest": true, "DrainWorkersRequest": true,
 	"ActOnWorkersRequest": true, "OfflineWorkersRequest": true, "SilentSelector": true,
 	"CreateWebhookRequest": true, "UpdateWebhookRequest": true, "RotateSecretRequest": true, "RedeliverRequest": true,
@@ -129,6 +130,7 @@ var fieldSchemas = map[string]obj{
 	"WorkerTaskItem.progressPct":            progress,
 	"DrainRequest.reason":                   {"type": "string", "maxLength": 512},
 	"DrainRequest.deadlineMs":               between(1, 2592000000),
+	"PauseQueueRequest.reason":              {"type": "string", "maxLength": 512},
 	"ReasonRequest.reason":                  {"type": "string", "maxLength": 512},
 	"ActOnWorkersRequest.reason":            {"type": "string", "maxLength": 512},
 	"OfflineWorkersRequest.reason":          {"type": "string", "maxLength": 512},

@@ -174,6 +174,9 @@ func TestContractQueues(t *testing.T) {
 		l.do("POST", "/v1/queues/default/pause", l.control(roleViewer), "").refused(403, v1.CodeForbidden)
 		l.do("POST", "/v1/queues/default/pause", l.control(roleOperator), "").want(200).contains(queue(true))
 		l.do("POST", "/v1/queues/default/pause", l.control(roleOperator), `{"x":1}`).refused(400, v1.CodeUnknownField)
+		for _, reason := range []string{strings.Repeat("x", 513), `two\nlines`} {
+			l.do("POST", "/v1/queues/default/pause", l.control(roleOperator), `{"reason":"`+reason+`"}`).refused(400, v1.CodeInvalidRequest)
+		}
 		if got := l.claim(w, ""); len(got) != 0 {
 			t.Fatalf("a paused queue handed out %+v", got)
 		}

@@ -103,7 +103,7 @@ func TestTroubleshootingHasTheScreensThatArePrinted(t *testing.T) {
 				}
 				return id
 			}},
-		{"Redis is full", []string{"rejects writes"}, nil, func(s *scene) string {
+		{"Redis is full", []string{"rejects writes", "Heartbeats cannot be written"}, nil, func(s *scene) string {
 			id := s.create("letter-1", "letter")
 			if err := s.store.Client().ConfigSet(s.t.Context(), "maxmemory", "1mb").Err(); err != nil {
 				s.t.Fatal(err)

@@ -210,6 +210,7 @@ func TestRefused(t *testing.T) {
 		{"base path of ours", env("LUBDUB_PUBLIC_URL=http://x/v1/x"), []string{"begins like a path of the API"}},
 		{"logs of a script", env("LUBDUB_LOGS_URL=javascript://x/{taskId}"), []string{"is not the URL of a page"}},
 		{"logs with a password", env("LUBDUB_LOGS_URL=https://a:b@x/{taskId}"), []string{"is not the URL of a page"}},
+		{"logs with an open brace", env("LUBDUB_LOGS_URL=https://x/{taskId"), []string{"has a brace that is no part of a placeholder"}},
 		{"logs of something unknown", env("LUBDUB_LOGS_URL=https://x/{task}"),
 			[]string{"logs-url (environment LUBDUB_LOGS_URL): there is no placeholder {task}; use {tenantId}, "}},
 		{"redis", env("LUBDUB_REDIS=:geheim@host:6379"), []string{"redis (environment LUBDUB_REDIS): not a URL of Redis"}},

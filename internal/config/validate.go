@@ -193,7 +193,11 @@ func checkLogsURL(template string) error {
 				strings.Join(placeholders, ", "))
 		}
 	}
-	u, err := url.Parse(placeholder.ReplaceAllString(template, "x"))
+	filled := placeholder.ReplaceAllString(template, "x")
+	if strings.ContainsAny(filled, "{}") {
+		return fmt.Errorf("%q has a brace that is no part of a placeholder; write it as %%7B or %%7D", template)
+	}
+	u, err := url.Parse(filled)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 		return fmt.Errorf("%q is not the URL of a page; write for example https://logs.example.com/search?q={taskId}", template)
 	}

@@ -36,7 +36,7 @@ func TestAlertsHaveTheSameLimits(t *testing.T) {
 			fmt.Sprintf("> %d", gapsAtLeast)},
 		"LubdubHeartbeatsRefused": {`code=~"` + strings.Join(ours, "|") + `"`, fmt.Sprintf("> %g *", refusedShare),
 			fmt.Sprintf("+ %g", refusedPerSecond)},
-		"LubdubTimeoutsPaused": {"> 0.1"}, // of the last minute: a shard that is paused for seconds is above it
+		"LubdubTimeoutsPaused": {"> 0.1"}, // shard seconds a second: one shard that is paused for six seconds of a minute, or many for less
 	} {
 		for _, part := range parts {
 			if !strings.Contains(expr[alert], part) {

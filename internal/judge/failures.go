@@ -3,7 +3,9 @@ package judge
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -13,18 +15,24 @@ const (
 	failuresAtLeast = 5
 	failuresShare   = 0.1 // of all attempts that ended, unless one version is the likely cause
 	failuresShown   = 3   // groups that a message names
+
+	fiveMinutes = 5 * time.Minute
 )
 
 // failures warns about attempts that workers report as failed, and names the version of workers that is the likely cause.
-func (v *verdict) failures(f *v1.Failures) {
+func (v *verdict) failures(f *v1.Failures, now time.Time) {
 	if f.LastFiveMinutes < failuresAtLeast || len(f.Groups) == 0 {
 		return
 	}
 	first := f.Groups[0]
 	suspect := first.SuspectVersion
-	// The server lists a number of failures only: if most of these are of the last five minutes, there may have been many more.
-	more := f.Truncated && 2*f.LastFiveMinutes > f.Total
-	if suspect == nil && !more && float64(f.LastFiveMinutes) < failuresShare*float64(f.LastFiveMinutes+f.Succeeded) {
+	// The server lists the newest failures only: if all of these are of the last five minutes, there were more.
+	more := f.Truncated && f.LastFiveMinutes == f.Total
+	failed := float64(f.LastFiveMinutes)
+	if more {
+		failed *= float64(fiveMinutes) / float64(max(time.Second, now.Sub(oldest(f.Groups))))
+	}
+	if suspect == nil && failed < failuresShare*(failed+float64(f.Succeeded)) {
 		return
 	}
 	var groups []string
@@ -51,6 +59,11 @@ func (v *verdict) failures(f *v1.Failures) {
 			"lubdub worker cordon --version=" + shellWord(suspect.Version) + queueFlag(first.Queue) + ", and roll it back"
 	}
 	v.warn("failures", says, remedy)
+}
+
+// oldest returns when the first of some failures was.
+func oldest(all []v1.FailureGroup) time.Time {
+	return slices.MinFunc(all, func(a, b v1.FailureGroup) int { return a.FirstAt.Compare(b.FirstAt.Time) }).FirstAt.Time
 }
 
 func errorOf(g *v1.FailureGroup) string {

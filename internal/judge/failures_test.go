@@ -3,6 +3,7 @@ package judge
 import (
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/lubdub-io/lubdub/sdk/go/v1"
 )
@@ -10,6 +11,14 @@ import (
 // failing returns a group with that many failures in the last five minutes.
 func failing(n int, message string) v1.FailureGroup {
 	return v1.FailureGroup{Queue: text("mail"), Type: text("letter"), Error: message, Count: n, LastFiveMinutes: n, TaskID: "t1"}
+}
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// since returns a group whose first failure was this long before noon.
+func since(d time.Duration, g v1.FailureGroup) v1.FailureGroup {
+	g.FirstAt = v1.At(noon.Add(-d))
+	return g
 }
 
 // Failures are a warning if they are many of the attempts that ended, or if one version is the likely cause.
@@ -35,11 +44,13 @@ func TestFailures(t *testing.T) {
 				"and 90 tasks succeeded: 10 x USER_CODE x (queue mail, type letter).",
 			remedy: "lubdub why t1"},
 		"more than are listed": {is: v1.Failures{Total: 1000, Truncated: true, LastFiveMinutes: 1000, Succeeded: 50_000,
-			Groups: []v1.FailureGroup{failing(1000, "x")}},
+			Groups: []v1.FailureGroup{since(10*time.Second, failing(1000, "x"))}},
 			message: "Workers reported at least 1000 attempts as failed in the last five minutes, and 50000 tasks succeeded",
 			remedy:  "lubdub why t1"},
-		"few of those that are listed": {is: v1.Failures{Total: 1000, Truncated: true, LastFiveMinutes: 500, Succeeded: 50_000,
-			Groups: []v1.FailureGroup{failing(500, "x")}}},
+		"more than are listed, but few": {is: v1.Failures{Total: 1000, Truncated: true, LastFiveMinutes: 1000, Succeeded: 50_000,
+			Groups: []v1.FailureGroup{since(time.Minute, failing(1000, "x"))}}},
+		"all of five minutes are listed": {is: v1.Failures{Total: 1000, Truncated: true, LastFiveMinutes: 999, Succeeded: 50_000,
+			Groups: []v1.FailureGroup{since(10*time.Second, failing(999, "x"))}}},
 		"a version": {is: v1.Failures{LastFiveMinutes: 5, Succeeded: 900, Groups: []v1.FailureGroup{suspect}},
 			reader: operator,
 			message: "900 tasks succeeded: 5 x USER_CODE boom (queue mail, type letter). " +
@@ -62,7 +73,7 @@ func TestFailures(t *testing.T) {
 	} {
 		v := verdict{about: v1.Them,
 			reader: c.reader}
-		v.failures(&c.is)
+		v.failures(&c.is, noon)
 		switch {
 		case c.message == "":
 			if len(v.found) != 0 {

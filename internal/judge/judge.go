@@ -246,7 +246,7 @@ func (v *verdict) shards(k *Known) {
 		v.warn("shard-time", fmt.Sprintf("Heartbeats could not be stored for up to %v in the last hour; the outage ended %s ago. That time "+
 			"was not counted as silence, so no worker was failed for it.", milliseconds(credit), age(k.OutageEnded)), "find the cause: "+
 			either(v.reader.AllScopes, "lubdub event ls --type 'system.*'", "check the logs of Lubdub and Redis"))
-	case credit > 0:
+	case milliseconds(credit) >= stopAllowed:
 		v.ok("shard-time", fmt.Sprintf("Timeouts are being enforced normally; the last outage was resolved %s ago (up to %v of the last "+
 			"hour were not counted as silence).", age(k.OutageEnded), milliseconds(credit)))
 	default:

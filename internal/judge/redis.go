@@ -73,7 +73,7 @@ func (v *verdict) memory(name string, r *v1.SystemRedis) {
 		v.ok("redis-memory", used+", without a limit.")
 		return
 	}
-	used += fmt.Sprintf(" of %d.", r.MaxMemoryBytes>>20)
+	used += fmt.Sprintf(" of %d MiB.", r.MaxMemoryBytes>>20)
 	if r.MemoryBytes >= r.MaxMemoryBytes {
 		v.fail("redis-memory", used+" It is at its memory limit and rejects writes.",
 			"raise maxmemory (lubdub plan estimates what a fleet needs), or lower finished-retention")

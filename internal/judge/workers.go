@@ -24,7 +24,7 @@ func Workers(k Known) []v1.Finding {
 		all.webhooks(&k.System.Webhooks)
 		all.poison(k.System.PoisonTasks)
 		all.flapping(k.System.RecentlyLost)
-		all.failures(&k.System.RecentFailures)
+		all.failures(&k.System.RecentFailures, k.System.Time.Time)
 		all.lost(k.System)
 	}
 	all.queues(k.Queues)

@@ -3,20 +3,23 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { clockTime, number } from './format';
 import { draw, type Chosen, type Line } from './plot';
-import type { Range } from './range';
+import type { Shown } from './range';
 import { use } from './signal';
 import { theme } from './theme';
+
+// Unit is the unit of numbers, or what writes a value with its unit.
+type Unit = string | ((value: number) => string);
 
 interface Values {
   times: number[];
   lines: Line[];
-  unit: string;
+  unit: Unit;
   chosen: Chosen; // shared by the charts of a page
 }
 
 // Chart draws lines over the same times. Its label describes it in words, and its title has the newest values. The mouse or the arrow keys
 // choose a time, whose values a tooltip shows.
-export function Chart(p: Values & { label: string; range: Range }): JSX.Element {
+export function Chart(p: Values & { label: string; range: Shown }): JSX.Element {
   const { times, lines, label, unit, range, chosen } = p;
   const box = useRef<HTMLDivElement>(null),
     tooltip = useRef<HTMLParagraphElement>(null);
@@ -37,7 +40,14 @@ export function Chart(p: Values & { label: string; range: Range }): JSX.Element 
   useEffect(() => plot.current?.setData(data));
   const press = (e: KeyboardEvent): void => {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
-    const at = times.indexOf(chosen.value ?? NaN),
+    const time = chosen.value,
+      at =
+        time === null
+          ? -1
+          : Math.max(
+              0,
+              times.findIndex((t) => t >= time),
+            ), // a time that left the range is followed by the oldest
       last = times.length - 1,
       from = at < 0 ? last + 1 : at; // the first arrow key chooses the newest time
     const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[e.key];
@@ -67,13 +77,14 @@ export function Chart(p: Values & { label: string; range: Range }): JSX.Element 
   );
 }
 
-const amount = (v: number | null | undefined, unit: string): string => (v === null || v === undefined ? 'none' : `${number(v)} ${unit}`);
+const withUnit = (v: number, unit: Unit): string => (typeof unit === 'string' ? `${number(v)} ${unit}` : unit(v));
+const amount = (v: number | null | undefined, unit: Unit): string => (v === null || v === undefined ? 'none' : withUnit(v, unit));
 
-function summary(lines: Line[], unit: string, range: Range): string {
+function summary(lines: Line[], unit: Unit, range: Shown): string {
   return lines
     .map(({ name, values }) => {
       const most = Math.max(0, ...values.map((v) => v ?? 0));
-      return `${name}: now ${amount(values[values.length - 1], unit)}, at most ${number(most)} in the last ${range.words}`;
+      return `${name}: now ${amount(values[values.length - 1], unit)}, at most ${typeof unit === 'string' ? number(most) : unit(most)} in the last ${range.words}`;
     })
     .join('; ');
 }

@@ -5,7 +5,7 @@ function isExact(n: string): boolean {
   const value = Number(n),
     digits = n.replace(/e.*/i, '').replace(/\D/g, '').replace(/^0+/, '');
   if (!Number.isFinite(value) || (value === 0 && digits)) return false;
-  return /^-?\d+$/.test(n) ? BigInt(n) === BigInt(value) : digits.length <= 15;
+  return /^-?\d+$/.test(n) ? BigInt(n) === BigInt(value) : digits.length <= 15 || String(value) === n;
 }
 
 const numbers = /"(?:\\.|[^"\\])*"|(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)/gi; // or strings, so that what is in them is skipped

@@ -88,7 +88,7 @@ function Link({ kind, id }: { kind: Kind; id: string }): JSX.Element {
 }
 
 // Id is an id in a table or among facts. It links to its object if it has a page.
-export function Id({ kind, id }: { kind?: Kind; id: string | null | undefined }): JSX.Element {
+export function Id({ kind, id, stop }: { kind?: Kind; id: string | null | undefined; stop?: boolean }): JSX.Element {
   if (!id) return <span class="dim">–</span>;
   const text = kind ? (
     <Link kind={kind} id={id} />
@@ -101,7 +101,7 @@ export function Id({ kind, id }: { kind?: Kind; id: string | null | undefined })
   return (
     <span class="with-copy">
       {text}
-      <CopyId id={id} />
+      <CopyId id={id} stop={stop} />
     </span>
   );
 }

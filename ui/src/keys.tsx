@@ -12,7 +12,7 @@ const keys: [string[], string][] = [
   [['←', '→'], 'Choose a time in a chart'],
   [['Space'], 'Select the row'],
   [['c'], 'Copy the id of the row or link'],
-  [['Esc'], 'Close a dialog, or end the choice of a time'],
+  [['Esc'], 'Close a dialog, or hide the values at a time'],
 ];
 
 export const keysShown = new Signal(false);

@@ -3,13 +3,22 @@ import { get, serverNow, type System } from './api';
 import { useData } from './data';
 import { scopeNow } from './session';
 
-const rarely = 600_000; // ms; the setting changes with a restart of the server only
+let read: Promise<System> | undefined; // once: the setting changes with a restart of the server only
+
+function templateOf(): Promise<string | null> {
+  read ??= get<System>('v1/system').catch((e: unknown) => {
+    read = undefined;
+    throw e;
+  });
+  return read.then((system) => system.logsUrl);
+}
+
 const around = 60_000; // ms of logs before the first and after the last time
 const longest = 3_600_000; // ms; a longer range begins later, since most questions are about the end
 
 // Logs links to the logs of a task, worker or machine where the server has a template for such links (logs-url). It shows nothing otherwise.
 export function Logs({ ids, from, to }: { ids: Record<string, string>; from?: string; to?: string | null }): JSX.Element | null {
-  const template = useData('logs', async (signal) => (await get<System>('v1/system', {}, signal)).logsUrl, rarely).value;
+  const template = useData('logs', templateOf, 30_000).value;
   if (!template) return null;
   const last = to ? Date.parse(to) : serverNow();
   const begin = new Date(Math.max(from ? Date.parse(from) : 0, last - longest) - around),

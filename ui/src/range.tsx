@@ -1,12 +1,16 @@
 import type { JSX } from 'preact';
 import { change, useRoute } from './route';
 
-// Range is how much of the newest time the charts of a page show. It is in the address.
-export interface Range {
-  key: string;
-  name: string;
+// Shown is how much of the newest time a chart shows.
+export interface Shown {
   words: string; // as in "the last …"
   seconds: number;
+}
+
+// Range is one that can be chosen. It is in the address.
+interface Range extends Shown {
+  key: string;
+  name: string;
 }
 
 const anHour: Range = { key: '1h', name: '1 h', words: 'hour', seconds: 3600 }; // as much as the server keeps

@@ -83,7 +83,7 @@ test('failures are grouped by error, name the version that may be the cause, and
   await page.getByRole('heading', { name: 'Newest tasks by type' }).waitFor();
   await settled(page);
   const chart = await page.getByRole('img', { name: /^How long tasks had waited when they were claimed/ }).getAttribute('aria-label');
-  assert.match(chart, /wait: now \d[\d.]* s, at most \d[\d.]* in the last [1-9]\d* (s|min)$/);
+  assert.match(chart, /wait: now \d[\d.]* (ms|s), at most \d[\d.]* (ms|s) in the last [1-9]\d* (s|min)$/);
   const [flow, ...others] = await cells(page, 'Newest tasks by type');
   assert.deepEqual(others, []);
   assert.deepEqual([flow[0], flow[1], flow[2], flow[3]], ['letter', '8', '2', '8']);

@@ -301,7 +301,7 @@ incident('Redis is full', async (desk) => {
     'full',
     {
       title,
-      finding: /^Redis 127\.0\.0\.1:\d+ uses \d+ MiB of 1\. It is at its memory limit and rejects writes\./,
+      finding: /^Redis 127\.0\.0\.1:\d+ uses \d+ MiB of 1 MiB\. It is at its memory limit and rejects writes\./,
       remedy: /raise maxmemory/,
       code: 1,
     },

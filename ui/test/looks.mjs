@@ -27,7 +27,7 @@ export async function ready(page, { title, done, prepare }) {
 
 const listed = () => document.querySelector('main tbody tr') !== null;
 const drawn = () => {
-  const charts = [...document.querySelectorAll('.chart')].map((c) => c.getAttribute('aria-label'));
+  const charts = [...document.querySelectorAll('.chart [role=img]')].map((c) => c.getAttribute('aria-label'));
   return charts.length === 3 && charts.some((c) => /most [1-9]/.test(c)) && document.querySelector('main .healthy') !== null;
 };
 const whole = () => {

@@ -26,7 +26,12 @@ try {
   const kept = [];
   page.on('response', (r) => {
     if (/\/v1\//.test(r.url()) && r.headers()['content-type']?.startsWith('application/json'))
-      kept.push(r.json().then((body) => (recorded[keyOf(new URL(r.url()))] ??= body)));
+      kept.push(
+        r.json().then(
+          (body) => (recorded[keyOf(new URL(r.url()))] ??= body),
+          () => {}, // the page was left before this answer had come: it is not drawn
+        ),
+      );
   });
   await show(page, 'tokens'); // the Overview has read its numbers before these answers are kept
   for (const look of looks({ failed: scope.zombie })) {

@@ -225,12 +225,12 @@ func TestTheEndWhileALoopAccepts(t *testing.T) {
 	if late, err := net.Dial("tcp", s.addr); err == nil {
 		defer late.Close()
 	}
-	ended := make(chan struct{})
-	go func() { s.end(); close(ended) }()
 	if err := <-accepted; err == nil {
 		t.Error("a listener that is shut down accepts")
 	}
-	s.onAll(func(*Loop) {})
+	s.onAll(func(*Loop) {}) // the loop has handled the error
+	ended := make(chan struct{})
+	go func() { s.end(); close(ended) }()
 	select {
 	case err := <-s.failed:
 		t.Errorf("reported %v", err)

@@ -13,7 +13,7 @@ import (
 
 // ReasonFlags is the flag of acts that take a reason.
 type ReasonFlags struct {
-	Reason string `placeholder:"TEXT" help:"Why; events, workers and lists show it."`
+	Reason string `placeholder:"TEXT" help:"Why; events show it."`
 }
 
 // ActFlags are the flags of every act.

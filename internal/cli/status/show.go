@@ -196,7 +196,7 @@ func showFailures(s *session.Session, st *deployment.State) {
 		fmt.Fprintf(s.W, "  and %d more groups: lubdub status -o json\n", more)
 	}
 	if f.Truncated {
-		fmt.Fprintln(s.W, "  There were more: the server keeps the newest 1,000 of each shard.")
+		fmt.Fprintln(s.W, "  There may have been more: the server keeps the newest 1,000 in each shard.")
 	}
 }
 

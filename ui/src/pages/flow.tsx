@@ -41,25 +41,39 @@ function flows(tasks: Task[]): Flow[] {
 // quantile is that of the nearest rank.
 const quantile = (of: number[], q: number): string => (of.length ? span(of[Math.ceil(q * of.length) - 1]!) : '–');
 
-// Waits draws how long first attempts had waited when they were claimed. Tasks are claimed oldest first, so this is the age of the backlog.
-function Waits({ tasks, seconds }: { tasks: Task[]; seconds: number }): JSX.Element | null {
+const claimed = 'DISPATCHED,RUNNING,SUCCEEDED,FAILED,CANCELLED'; // the states of tasks that may have been claimed
+const longest = 86_400; // s; times have no date
+
+// Waits draws how long the newest claimed tasks had waited, and how long the oldest waiting task has waited until now. Tasks are claimed
+// oldest first, so this is the age of the backlog.
+export function Waits({ queue, oldest }: { queue: string; oldest: number | null }): JSX.Element | null {
+  const { value } = useData(
+    'queue-waits/' + queue,
+    (signal) => get<{ tasks: Task[] }>('v1/tasks', { queue, state: claimed, order: 'desc', pageSize: sample }, signal),
+    10_000,
+  );
   const chosen = useMemo(() => new Signal<number | null>(null), []);
-  const range = useMemo(() => ({ key: '', name: '', words: span(seconds * 1000), seconds }), [seconds]);
+  const now = serverNow() / 1000;
   const byTime = new Map<number, number>(); // the longest wait of the tasks that were claimed at the same time
-  for (const t of tasks) {
+  for (const t of value?.tasks ?? []) {
     const ms = waited(t),
       at = Date.parse(t.dispatchedAt ?? '') / 1000;
-    if (ms !== null) byTime.set(at, Math.max(ms / 1000, byTime.get(at) ?? 0));
+    if (ms !== null && at > now - longest) byTime.set(at, Math.max(ms, byTime.get(at) ?? 0));
   }
+  if (oldest !== null) byTime.set(now, oldest);
   const times = [...byTime.keys()].sort((a, b) => a - b);
+  const seconds = 60 * Math.ceil((now - (times[0] ?? now)) / 60) || 60;
+  const range = useMemo(() => ({ words: span(seconds * 1000), seconds }), [seconds]);
   if (times.length < 2) return null;
   return (
-    <Chart
-      label="How long tasks had waited when they were claimed"
-      unit="s"
-      {...{ times, range, chosen }}
-      lines={[{ name: 'wait', colour: '--c-p99', values: times.map((t) => byTime.get(t) ?? null) }]}
-    />
+    <Section title="Wait of its tasks">
+      <Chart
+        label="How long tasks had waited when they were claimed"
+        unit={span}
+        {...{ times, range, chosen }}
+        lines={[{ name: 'wait', colour: '--c-p99', values: times.map((t) => byTime.get(t) ?? null) }]}
+      />
+    </Section>
   );
 }
 
@@ -83,7 +97,6 @@ export function QueueFlow({ queue }: { queue: string }): JSX.Element {
                   Of the newest {number(tasks.length)} tasks, created within {span(minutes * 60_000)}. Waits are those of first attempts.
                 </p>
               )}
-              <Waits tasks={tasks} seconds={60 * Math.ceil(minutes)} />
               <Table
                 label="Newest tasks by type"
                 rows={flows(tasks)}

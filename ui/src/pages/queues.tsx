@@ -6,7 +6,7 @@ import { useData } from '../data';
 import { number, span } from '../format';
 import { Age, Facts, held, Id, More, Num, Read, Section, State, Table, Title } from '../parts';
 import { go, href } from '../route';
-import { QueueFlow } from './flow';
+import { QueueFlow, Waits } from './flow';
 import { taskColumns } from './tasks';
 
 const enc = encodeURIComponent;
@@ -79,7 +79,7 @@ function Paused({ queue }: { queue: string }): JSX.Element {
       <State of="PAUSED" />{' '}
       {e && (
         <>
-          since <Age at={e.time} />
+          <Age at={e.time} />
           {e.by && ` by ${e.by}`}
           {reason && ` (${reason})`}.
         </>
@@ -151,6 +151,7 @@ export function QueuePage({ id }: { id: string }): JSX.Element {
           </>
         )}
       </Read>
+      <Waits queue={id} oldest={q && q.depth > 0 ? q.oldestWaitMs : null} />
       <QueueFlow queue={id} />
       <Section title="Waiting tasks" side={<a href={href('tasks', { queue: id })}>All of its tasks</a>}>
         <Read data={tasks} what="its tasks">

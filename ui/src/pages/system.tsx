@@ -47,7 +47,7 @@ export function SystemPage(): JSX.Element {
                 none="No shard is known."
                 columns={[
                   { name: 'Shard', num: true, cell: (h) => h.shard },
-                  { name: 'Swept by', cell: (h) => (h.sweeper ? <Id id={h.sweeper} /> : <b class="bad">none</b>) },
+                  { name: 'Swept by', cell: (h) => (h.sweeper ? <Id id={h.sweeper} stop /> : <b class="bad">none</b>) },
                   { name: 'Lag', num: true, cell: (h) => span(h.lagMs) },
                   { name: 'Timeouts paused', num: true, cell: (h) => (h.stoppedMs ? span(h.stoppedMs) : 'no') },
                   {

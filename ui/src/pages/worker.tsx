@@ -176,7 +176,7 @@ export function MachinePage({ id }: { id: string }): JSX.Element {
               {v.flapping && ' Flapping.'}
             </p>
             {workers.value && (
-              <Section title="Timeline" side={<Logs ids={{ machineId: id }} />}>
+              <Section title="Timeline" side={<Logs ids={{ machineId: id }} to={v.status === 'OFFLINE' ? v.lastHeartbeatAt : null} />}>
                 <Lives workers={workers.value.workers} />
               </Section>
             )}
