@@ -30,7 +30,8 @@ export function Chart(p: Values & { label: string; range: Shown }): JSX.Element 
   const names = lines.map((l) => l.name).join() + (times.length < 3);
   const data = [times, ...lines.map((l) => l.values)] as uPlot.AlignedData;
   useEffect(() => {
-    const drawn = draw({ box: box.current!, tooltip: tooltip.current!, lines, seconds: range.seconds, chosen }, data);
+    const write = typeof unit === 'function' ? unit : undefined;
+    const drawn = draw({ box: box.current!, tooltip: tooltip.current!, lines, write, seconds: range.seconds, chosen }, data);
     plot.current = drawn;
     return () => {
       plot.current = null;

@@ -49,7 +49,9 @@ function cursorAt(chosen: Chosen): uPlot.Cursor {
   };
 }
 
-function axes(colour: (name: string) => string): uPlot.Axis[] {
+const plain = (v: number): string => (v >= 1000 ? `${v / 1000}k` : String(Math.round(v * 100) / 100));
+
+function axes(colour: (name: string) => string, write: (v: number) => string): uPlot.Axis[] {
   const axis = {
     stroke: colour('--dim'),
     font: '11px system-ui, sans-serif',
@@ -68,7 +70,7 @@ function axes(colour: (name: string) => string): uPlot.Axis[] {
       ...axis,
       size: 46,
       space: 30,
-      values: (_u, at) => at.map((v) => (v >= 1000 ? `${v / 1000}k` : String(Math.round(v * 100) / 100))),
+      values: (_u, at) => at.map(write),
     },
   ];
 }
@@ -77,12 +79,13 @@ export interface Plot {
   box: HTMLElement;
   tooltip: HTMLElement;
   lines: Line[];
+  write?: (value: number) => string; // at the axis of values
   seconds: number; // the range
   chosen: Chosen;
 }
 
 // draw makes a chart in the box, which follows the width of the box and the chosen time until it is destroyed.
-export function draw({ box, tooltip, lines, seconds, chosen }: Plot, data: uPlot.AlignedData): uPlot {
+export function draw({ box, tooltip, lines, write = plain, seconds, chosen }: Plot, data: uPlot.AlignedData): uPlot {
   const css = getComputedStyle(document.documentElement);
   const colour = (name: string): string => css.getPropertyValue(name).trim();
   const move = (u: uPlot): void => place(u, tooltip);
@@ -102,7 +105,7 @@ export function draw({ box, tooltip, lines, seconds, chosen }: Plot, data: uPlot
         },
         y: { range: (_u, _min, max) => [0, Math.max(max || 0, 1) * 1.1] },
       },
-      axes: axes(colour),
+      axes: axes(colour, write),
       series: [
         {},
         ...lines.map((l) => ({
