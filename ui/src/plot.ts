@@ -51,7 +51,8 @@ function cursorAt(chosen: Chosen): uPlot.Cursor {
 
 const plain = (v: number): string => (v >= 1000 ? `${v / 1000}k` : String(Math.round(v * 100) / 100));
 
-function axes(colour: (name: string) => string, write: (v: number) => string): uPlot.Axis[] {
+function axes(colour: (name: string) => string, write: (v: number) => string, seconds: number): uPlot.Axis[] {
+  const short = seconds < 600; // its times need seconds
   const axis = {
     stroke: colour('--dim'),
     font: '11px system-ui, sans-serif',
@@ -62,9 +63,9 @@ function axes(colour: (name: string) => string, write: (v: number) => string): u
     {
       ...axis,
       grid: { show: false },
-      space: 44,
+      space: short ? 70 : 44,
       size: 22,
-      values: (_u, at) => at.map((t) => new Date(t * 1000).toISOString().slice(11, 16)),
+      values: (_u, at) => at.map((t) => new Date(t * 1000).toISOString().slice(11, short ? 19 : 16)),
     },
     {
       ...axis,
@@ -105,7 +106,7 @@ export function draw({ box, tooltip, lines, write = plain, seconds, chosen }: Pl
         },
         y: { range: (_u, _min, max) => [0, Math.max(max || 0, 1) * 1.1] },
       },
-      axes: axes(colour, write),
+      axes: axes(colour, write, seconds),
       series: [
         {},
         ...lines.map((l) => ({
