@@ -90,7 +90,7 @@ export async function call<T>(
     quiet?: boolean; // its failure does not mark the server as unreachable
     token?: string; // instead of the session's
     key?: string; // the Idempotency-Key
-    exact?: boolean; // numbers that a browser would change are kept, since the answer is edited and sent back
+    exact?: boolean; // numbers that a browser would change are kept for stringify: the answer is shown, or edited and sent back
   } = {},
 ): Promise<T> {
   const sent = Date.now(),

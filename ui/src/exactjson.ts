@@ -10,19 +10,14 @@ function isExact(n: string): boolean {
 
 const numbers = /"(?:\\.|[^"\\])*"|(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)/gi; // or strings, so that what is in them is skipped
 
-// parseJson refuses numbers that a browser would change.
-export function parseJson(text: string): unknown {
-  const value: unknown = JSON.parse(text); // its error has the position
-  const long = [...text.matchAll(numbers)].find(([, n]) => n && !isExact(n));
-  if (long) throw new Error(`a browser would change the number ${long[0]}, which has too many digits; write it as a string`);
-  return value;
-}
-
-// parseExact puts marked strings in the place of such numbers, and stringify restores the numbers.
+// parseExact puts marked strings in the place of numbers that a browser would change, and stringify restores the numbers.
 const mark = `\ue000${Math.random()}:`,
   marked = new RegExp(`"${mark}(.*?)"`, 'g');
 
-export const parseExact = (text: string): unknown =>
-  JSON.parse(text.replace(numbers, (all: string, n?: string) => (n && !isExact(n) ? `"${mark}${n}"` : all)));
+export function parseExact(text: string): unknown {
+  const value: unknown = JSON.parse(text); // its error has the position
+  const kept = text.replace(numbers, (all: string, n?: string) => (n && !isExact(n) ? `"${mark}${n}"` : all));
+  return kept === text ? value : JSON.parse(kept);
+}
 
 export const stringify = (of: unknown, indent?: number): string => JSON.stringify(of, null, indent).replace(marked, '$1');

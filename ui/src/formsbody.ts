@@ -1,4 +1,4 @@
-import { parseExact, parseJson, stringify } from './exactjson';
+import { parseExact, stringify } from './exactjson';
 
 // What people type into a form, and the body of the request that it becomes.
 
@@ -47,7 +47,6 @@ function asRest(value: unknown): Body {
 
 // parse returns the value of a field; undefined: it is absent. base is what the form began with, which is sent back exactly.
 export function parse(f: FormField, text: string, base = ''): unknown {
-  const json = (): unknown => (text === base ? parseExact(text) : parseJson(text));
   if (f.kind === 'check') return text === 'true';
   if (!text.trim()) {
     if (f.required) throw new Error('this is missing');
@@ -65,9 +64,9 @@ export function parse(f: FormField, text: string, base = ''): unknown {
     case 'words':
       return text.split(/[\s,]+/).filter(Boolean);
     case 'json':
-      return json();
+      return parseExact(text);
     case 'rest':
-      return asRest(json());
+      return asRest(parseExact(text));
     default:
       return text === base ? text : text.trim();
   }

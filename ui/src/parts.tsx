@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { ApiError, serverNow } from './api';
 import { second, type Data } from './data';
 import { escape } from './escape';
+import { stringify } from './exactjson';
 import { age, moment, number, span } from './format';
 import { CopyId, Short } from './ids';
 import { href } from './route';
@@ -270,7 +271,7 @@ function Head<T>({ of, sort }: { of: Column<T>; sort?: Sort }): JSX.Element {
 }
 
 export function Json({ of, label }: { of: unknown; label: string }): JSX.Element {
-  const text = JSON.stringify(of, null, 2);
+  const text = stringify(of, 2);
   return (
     <pre tabIndex={0} role="group" aria-label={label}>
       {text.length > 20_000 ? text.slice(0, 20_000) + '\n… cut' : text}

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { copy } from '../copy';
+import { stringify } from '../exactjson';
 import { Facts, Json, Section } from '../parts';
 
 type Fact = [string, ComponentChildren];
@@ -22,7 +23,7 @@ export function Value({ of, title }: { of: unknown; title: string }): JSX.Elemen
     <Section
       title={title}
       side={
-        <button type="button" aria-label={`Copy ${what}`} onClick={() => void copy(JSON.stringify(of, null, 2), what)}>
+        <button type="button" aria-label={`Copy ${what}`} onClick={() => void copy(stringify(of, 2), what)}>
           Copy
         </button>
       }

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { get, type Delivery, type Schedule, type Webhook } from '../api';
+import { call, get, type Delivery, type Schedule, type Webhook } from '../api';
 import { ActButton, Acts } from '../acts';
 import { useData } from '../data';
 import { number } from '../format';
@@ -59,7 +59,7 @@ export function Schedules(): JSX.Element {
 }
 
 export function SchedulePage({ id }: { id: string }): JSX.Element {
-  const data = useData('schedule/' + id, (signal) => get<Schedule>(`v1/schedules/${enc(id)}`, {}, signal));
+  const data = useData('schedule/' + id, (signal) => call<Schedule>('GET', `v1/schedules/${enc(id)}`, { signal, exact: true }));
   const next = useData('next/' + id, (signal) => get<{ next: string[] }>(`v1/schedules/${enc(id)}/next`, { count: 5 }, signal), 30_000);
   const s = data.value;
   return (

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { get, type HistoryEntry, type Task } from '../api';
+import { call, type HistoryEntry, type Task } from '../api';
 import { Acts } from '../acts';
 import { useData } from '../data';
 import { number, span } from '../format';
@@ -14,7 +14,7 @@ import { Lanes } from './lanes';
 
 export function TaskPage({ id }: { id: string }): JSX.Element {
   useRoute();
-  const task = useData('task/' + id, (signal) => get<Task>(`v1/tasks/${encodeURIComponent(id)}`, {}, signal), 3000);
+  const task = useData('task/' + id, (signal) => call<Task>('GET', `v1/tasks/${encodeURIComponent(id)}`, { signal, exact: true }), 3000);
   const t = task.value;
   const over = t && ['SUCCEEDED', 'CANCELLED'].includes(t.state);
   return (
