@@ -1,16 +1,18 @@
 import type { JSX } from 'preact';
+import { forbidden } from './acts';
 import { get, serverNow, type System } from './api';
 import { useData } from './data';
 import { scopeNow } from './session';
 
 let read: Promise<System> | undefined; // once: the setting changes with a restart of the server only
 
-function templateOf(): Promise<string | null> {
+async function templateOf(): Promise<string | null> {
+  if (forbidden('getSystem')) return null;
   read ??= get<System>('v1/system').catch((e: unknown) => {
     read = undefined;
     throw e;
   });
-  return read.then((system) => system.logsUrl);
+  return (await read).logsUrl;
 }
 
 const around = 60_000; // ms of logs before the first and after the last time
