@@ -49,7 +49,7 @@ func TestContractRecentFailures(t *testing.T) {
 		}
 		if !slices.ContainsFunc(s.Findings, func(f v1.Finding) bool {
 			return f.Code == "failures" && f.Severity == v1.SeverityWarn && strings.Contains(f.Message, "5 x USER_CODE no user …") &&
-				strings.Contains(f.Remedy, "ask an operator to run lubdub worker cordon --version 2.0 --queue mail")
+				strings.Contains(f.Remedy, "ask an operator to run lubdub worker cordon --version=2.0 --queue mail")
 		}) {
 			t.Errorf("%+v", s.Findings)
 		}
