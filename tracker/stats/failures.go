@@ -170,8 +170,8 @@ func mostOf(counts map[string]int) (names []string) {
 // tasksToSuspect is how many tasks must fail before a version is suspected: one that is retried proves nothing.
 const tasksToSuspect = 3
 
-// suspect returns the suspected version of a group: all its failures are of one, and so few of the workers that can run these tasks have it
-// that this is no accident. It returns nil if there is none, or if the workers cannot be read: the failures are worth showing without it.
+// suspect returns the suspected version of a group: all its failures are of one version, which so few of the workers for these tasks have
+// that chance is unlikely. It returns nil if no version is suspected or the workers cannot be read: the failures are shown without it.
 func (s *Service) suspect(ctx context.Context, scope model.Scope, g *FailureGroup) *Suspect {
 	if len(g.Versions) != 1 || g.unknown || g.failing < tasksToSuspect {
 		return nil
